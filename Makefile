@@ -1,0 +1,66 @@
+# Thin verbs over the `kernelwright` command; `make help` lists them. Variables: OP OP_DIR PLATFORM FRAMEWORK MODE AGENT
+# MAX_ITERS TOKEN_BUDGET TARGET_UTIL MAX_STALL BUCKETS PROFILE JOBS RESULTS CONFIG. config/config.yaml explains each.
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+BIN := .venv/bin
+KW := $(BIN)/python -m kernelwright
+OP ?= rms_norm
+RESULTS ?= results
+
+flag = $(if $(strip $($(1))),--$(2) $($(1)))
+WHERE := $(call flag,OP_DIR,operator-dir) $(call flag,PLATFORM,platform) $(call flag,FRAMEWORK,framework) $(call flag,MODE,mode)
+LIMITS := $(call flag,MAX_ITERS,max-iters) $(call flag,TOKEN_BUDGET,token-budget) $(call flag,TARGET_UTIL,target-util) \
+	$(call flag,MAX_STALL,max-stall) $(call flag,BUCKETS,buckets)
+HOW := $(call flag,AGENT,agent) $(call flag,PROFILE,profile) $(call flag,JOBS,jobs) $(call flag,CONFIG,config) --results $(RESULTS)
+OPERATORS := $(if $(OP_DIR),,--operator $(OP))
+
+.PHONY: help setup optimize judge report watch doctor wiki bench test lint format containers clean
+
+help:  ## list the verbs
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(BIN)/.ready  ## make .venv ready (done by the other verbs when needed)
+
+.venv/.ready: pyproject.toml scripts/setup.sh
+	@scripts/setup.sh
+
+$(BIN)/.ready: .venv/.ready
+	@touch $@
+
+optimize: setup  ## run the campaigns of OP="a b c" to a report
+	@$(KW) optimize $(OPERATORS) $(WHERE) $(LIMITS) $(HOW)
+
+judge: setup  ## judge one kernel: OP=rms_norm CANDIDATE=kernel.py [AGAINST=other.py] [PLATFORM=cpu]
+	@$(KW) judge --operator $(or $(OP_DIR),operators/$(OP)) --candidate $(CANDIDATE) --platform $(or $(PLATFORM),auto) \
+		$(call flag,FRAMEWORK,framework) $(call flag,MODE,mode) $(call flag,AGAINST,against) $(call flag,JSON,json)
+
+report: setup  ## render the reports of OP again, running nothing else
+	@$(KW) report all --results $(RESULTS) --operator $(OP)
+
+watch: setup  ## live progress of OP in the terminal
+	@$(KW) watch --results $(RESULTS) --operator $(OP)
+
+doctor: setup  ## what this machine has, what is missing and how to get it
+	@$(KW) doctor
+
+wiki: setup  ## list the knowledge cards
+	@find gpu-wiki -name '*.md' | sort
+
+bench: setup  ## measure the workflow's overhead and the judge's speed
+	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python "$$script" || exit 1; done
+
+test: setup  ## run the tests (no GPU: those marked gpu are skipped)
+	@$(BIN)/python -m pytest -q
+
+lint: setup  ## style, types and workflow checks
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/snakefmt --check Snakefile rules && $(BIN)/mypy
+	@$(BIN)/snakemake --lint --quiet all >/dev/null
+
+format: setup  ## rewrite the sources in the house style
+	@$(BIN)/ruff check --fix . ; $(BIN)/ruff format . && $(BIN)/snakefmt Snakefile rules
+
+containers: setup  ## build the images under containers/ with docker, podman or buildah
+	@$(BIN)/python -m kernelwright.containers --image cpu
+
+clean:  ## remove caches of the workflow and the tests; results stay
+	@rm -rf .snakemake .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,7 @@
+"""Inputs on torch's current default device; the caller sets the device and the seed."""
+
+import torch
+
+
+def _make_inputs(shape: list[int]) -> dict[str, torch.Tensor]:
+    return {"x": torch.randn(shape, dtype=torch.bfloat16) * 2 + 0.5}  # shape; a mean away from zero

@@ -1,0 +1,19 @@
+rule specs:
+    input:
+        operator=operator_files,
+        platform=platform_file,
+    output:
+        f"{CAMPAIGN}/specs.json",
+    log:
+        f"{LOGS}/specs.log",
+    resources:
+        accelerator=0,
+        network=0,
+        mem_mb=1000,
+    params:
+        code=digest("specs"),
+        operator_dir=operator_dir,
+    shell:
+        "{STEP}.specs --operator-dir {params.operator_dir:q} --platform {wildcards.platform}"
+        " --framework {wildcards.framework} --mode {wildcards.mode} --config {CONFIG_FILE:q} --output {output:q}"
+        " > {log:q} 2>&1"

@@ -1,0 +1,89 @@
+"""Step `candidate`: an agent edits the kernel file of an episode's worktree; what it leaves there is the candidate."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+import traceback
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from kernelwright import agents, artifacts, cli, config, judging, stop, workspace
+from kernelwright.agents import context
+from kernelwright.agents.base import BLOCKED, CANDIDATE_READY, FAILED, EpisodeContext, JudgeCall, Outcome, unknown_usage
+
+
+def judge_call(ctx: EpisodeContext, operator_dir: Path) -> JudgeCall:
+    """The judge as agents of this episode may call it: against the incumbent, on workloads of the bucket."""
+
+    def call(kernel: Path, workloads: tuple[str, ...], depth: str, samples: int) -> dict[str, Any]:
+        against = ctx.incumbent_file
+        request = judging.request(ctx.specs, ctx.config, operator_dir, kernel, workloads, against=against, depth=depth)
+        verdict, _ = judging.evaluate(replace(request, samples=samples))
+        return verdict
+
+    return call
+
+
+def run_session(ctx: EpisodeContext, agent_name: str, plan: Mapping[str, Any]) -> Outcome:
+    """The agent's session; an agent that crashes is a failed session, not a failed job."""
+    if plan["status"] == "blocked":
+        return Outcome(BLOCKED, str(plan["blocker"]), plan["usage"] | {"wall_s": 0.0, "trials": 0} | _no_tokens())
+    start = time.monotonic()
+    try:
+        return agents.get(agent_name).candidate(ctx, plan)
+    except Exception as error:  # an agent is a plug-in: whatever it raises ends its episode only
+        log = [{"event": "crashed", "error": repr(error), "traceback": traceback.format_exc()}]
+        return Outcome(FAILED, f"{type(error).__name__}: {error}", unknown_usage(time.monotonic() - start), log)
+
+
+def _no_tokens() -> dict[str, Any]:
+    """A session that was not started spent nothing; what planning cost is in plan.json."""
+    return {"input_tokens": 0, "output_tokens": 0, "cost_usd": 0.0}
+
+
+def kernel_text(ctx: EpisodeContext, outcome: Outcome) -> str:
+    """What is handed in: the kernel file, or one comment line when the session left none."""
+    if outcome.outcome == CANDIDATE_READY and ctx.kernel_file is not None and ctx.kernel_file.is_file():
+        return ctx.kernel_file.read_text()
+    return f"# no candidate: {outcome.outcome}: {' '.join(outcome.note.split())}\n"
+
+
+def write_session(folder: Path, agent_name: str, ctx: EpisodeContext, outcome: Outcome) -> None:
+    """kernel.py, session.jsonl and usage.json, each whole; usage.json last."""
+    text = kernel_text(ctx, outcome)
+    artifacts.write_text(folder / "kernel.py", text)
+    lines = [json.dumps(entry, default=str) for entry in outcome.log]
+    artifacts.write_text(folder / "session.jsonl", "".join(line + "\n" for line in lines))
+    body = {"agent": agent_name, "outcome": outcome.outcome, "note": outcome.note, "usage": outcome.usage}
+    digest = artifacts.sha256_file(folder / "kernel.py")
+    artifacts.write(folder / "usage.json", "usage", body, agent=agent_name, kernel_sha256=digest)
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="kernelwright candidate", description=__doc__)
+    context.step_arguments(parser)
+    parser.add_argument("--output-dir", type=Path, required=True, help="candidate/")
+    arguments = parser.parse_args(argv)
+    settings = config.load(arguments.config)
+    campaign = context.campaign_of(arguments.campaign)
+    if stop.stopped_before(campaign, arguments.bucket, arguments.version, settings["stop"], "candidate") is not None:
+        return 0
+    plan = artifacts.read(campaign.version_dir(arguments.bucket, arguments.version) / "plan.json", "plan")
+    bare = context.build(arguments, settings)
+    episode = workspace.episode_worktree(campaign, arguments.bucket, arguments.version, bare.operator)
+    with episode as (worktree, kernel_file):
+        judge = judge_call(bare, arguments.operator_dir)
+        ctx = replace(bare, worktree=worktree, kernel_file=kernel_file, judge=judge)
+        outcome = run_session(ctx, settings["agent"], plan)
+        write_session(arguments.output_dir, settings["agent"], ctx, outcome)
+    print(f"candidate {ctx.bucket} v{ctx.version:03d}: {outcome.outcome}: {outcome.note}", file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(cli.step(main)())

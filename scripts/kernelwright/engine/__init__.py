@@ -1,0 +1,1 @@
+"""The driver around Snakemake: one lock, passes until every bucket has stopped, progress, a clean end."""

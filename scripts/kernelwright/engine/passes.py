@@ -1,0 +1,161 @@
+"""Passes of the workflow: lengthen the chains until every bucket has stopped, then dispatchers and reports.
+
+Pass A (`chains`) gives each open bucket a chunk of versions; pass B (`all`) makes dispatchers and reports around the
+exact ends, and reruns whatever an edit made stale. A bucket that fails is left at its last version and named in
+failures.json, so that the others get their report.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from kernelwright import artifacts, paths
+from kernelwright.engine import campaigns
+
+CHAIN_STEPS = ("profile", "plan", "candidate", "verify")
+NOTHING = "nothing to be done"
+
+
+@dataclass
+class Run:
+    """One run of the driver: where it works and what has failed so far."""
+
+    config: dict[str, Any]
+    directory: Path
+    jobs: int
+    profile: Path
+    env: dict[str, str]
+    failed: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def state_dir(self) -> Path:
+        return Path(self.config["results"]) / ".run"
+
+    @property
+    def events(self) -> Path:
+        return self.state_dir / "failures.jsonl"
+
+    @property
+    def campaigns(self) -> list[paths.Campaign]:
+        return campaigns.of_config(self.config)
+
+    def write_config(self) -> Path:
+        path = self.state_dir / "config.yaml"
+        artifacts.write_text(path, yaml.safe_dump(self.config, sort_keys=False))
+        return path
+
+
+def command(run: Run, target: str, *flags: str) -> list[str]:
+    """Command line of one pass."""
+    words = [sys.executable, "-m", "kernelwright.engine.workflow", target]
+    words += ["--snakefile", str(paths.project_root() / "Snakefile"), "--directory", str(run.directory)]
+    words += ["--configfile", str(run.write_config().resolve())]
+    words += ["--cores", str(run.jobs), "--profile", str(run.profile)]
+    return [*words, *flags]
+
+
+def snakemake(run: Run, target: str, *flags: str, quiet: bool = False) -> tuple[int, str]:
+    """One pass; returns (exit code, output when `quiet`). Failed steps are added to `run.failed`."""
+    run.events.parent.mkdir(parents=True, exist_ok=True)
+    run.events.unlink(missing_ok=True)
+    env = {**os.environ, **run.env, "KERNELWRIGHT_RUN": "1", "KERNELWRIGHT_EVENTS": str(run.events.resolve())}
+    # A session of its own: Ctrl-C reaches the driver alone, which ends everything in order.
+    child = subprocess.Popen(
+        command(run, target, *flags),
+        env=env,
+        start_new_session=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE if quiet else None,
+        stderr=subprocess.STDOUT if quiet else None,
+        text=True,
+    )
+    output = (child.communicate()[0] or "") if quiet else ""
+    code = child.wait()
+    if run.events.exists():
+        run.failed += [json.loads(text) for text in run.events.read_text().splitlines()]
+    return code, output
+
+
+def up_to_date(run: Run) -> bool:
+    """True when every bucket has stopped and a dry run finds nothing to do."""
+    policy = run.config["stop"]
+    if not all(campaigns.settled(campaign, policy) for campaign in run.campaigns):
+        return False
+    code, output = snakemake(run, "all", "--dry-run", quiet=True)
+    return code == 0 and NOTHING in output
+
+
+def write_failures(run: Run) -> None:
+    """Put the failed buckets of each campaign into its failures.json, and let the next passes go on without them."""
+    for campaign in run.campaigns:
+        buckets: dict[str, Any] = {}
+        for event in run.failed:
+            where = event["wildcards"]
+            ours = (where.get("operator"), where.get("framework")) == (campaign.operator, campaign.framework)
+            if ours and event["step"] in CHAIN_STEPS:
+                log = os.path.relpath(event["log"], campaign.root) if event["log"] else ""
+                buckets[where["bucket"]] = {
+                    "step": event["step"],
+                    "version": int(where["version"]),
+                    "log": log,
+                    "log_tail": event["log_tail"],
+                }
+        if buckets:
+            artifacts.write(campaign.root / "failures.json", "failures", {"buckets": buckets})
+            run.config["partial"] = True
+
+
+def prepare(run: Run) -> None:
+    """Forget the failures and placeholders of earlier runs."""
+    run.config.pop("partial", None)
+    for campaign in run.campaigns:
+        (campaign.root / "failures.json").unlink(missing_ok=True)
+        campaigns.prune_placeholders(campaign)
+
+
+def lengthen(run: Run) -> None:
+    """Pass A until every bucket has stopped or failed, or a pass adds no version."""
+    policy = run.config["stop"]
+    done = -1
+    while not _all_settled(run):
+        versions = campaigns.progress(run.campaigns, policy)
+        if versions == done:
+            return
+        done = versions
+        code, _ = snakemake(run, "chains")
+        for campaign in run.campaigns:
+            campaigns.prune_placeholders(campaign)
+        if code != 0:
+            if not run.failed:
+                return  # not a step: the workflow itself, which has said why
+            write_failures(run)
+
+
+def _all_settled(run: Run) -> bool:
+    policy = run.config["stop"]
+    return all(campaigns.settled(campaign, policy, campaigns.failures(campaign)) for campaign in run.campaigns)
+
+
+def to_reports(run: Run) -> int:
+    """All passes of a run; returns 0 when every campaign is finished and none of its buckets failed."""
+    code = 0
+    for _ in range(3):  # an edit can open settled buckets again while pass B reruns them
+        lengthen(run)
+        code, _ = snakemake(run, "all")
+        if code != 0 and run.failed and not run.config.get("partial"):
+            write_failures(run)
+            if run.config.get("partial"):
+                continue
+        if _all_settled(run) or code != 0:
+            break
+    for campaign in run.campaigns:
+        campaigns.prune_placeholders(campaign)
+    return 1 if run.failed or code != 0 else 0

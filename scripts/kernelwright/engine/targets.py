@@ -1,0 +1,56 @@
+"""Turn a configuration into a concrete one, and refuse what cannot run before any job starts."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from kernelwright.errors import InputError
+
+
+def resolved(config: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy with `auto` replaced: the platform of this machine, and its frameworks that are installed here.
+
+    Raises InputError when the platform is unknown or none of its frameworks can be used.
+    """
+    found = copy.deepcopy(dict(config))
+    if found["platform"] != "auto" and found["frameworks"] != "auto":
+        return found
+    from kernelwright.knowledge import platforms
+
+    platform = platforms.load(config["platform"])
+    found["platform"] = platform.name
+    if found["frameworks"] == "auto":
+        found["frameworks"] = platforms.frameworks_available(platform)
+        if not found["frameworks"]:
+            raise InputError(
+                f"frameworks auto: none of {', '.join(platform.frameworks)} is installed for platform {platform.name}; "
+                "`kernelwright doctor` says how to get one"
+            )
+    return found
+
+
+def checked(config: Mapping[str, Any]) -> dict[str, Any]:
+    """`resolved`, with each operator, the platform, each framework and the agent known to exist. Raises InputError."""
+    from kernelwright import agents, frameworks, operators
+    from kernelwright.knowledge import platforms
+
+    found = copy.deepcopy(dict(config))
+    if found["operator_dir"] is not None:
+        operator = operators.load(Path(found["operator_dir"]))
+        found["operator_dir"] = str(operator.source)
+        found["operators"] = [operator.name]
+    for name in found["operators"]:
+        operators.load(operators.find(name, found["operator_dir"]))
+    platform = platforms.load(found["platform"])
+    found["platform"] = platform.name
+    found = resolved(found)
+    for name in found["frameworks"]:
+        if name not in platform.frameworks:
+            allowed = ", ".join(platform.frameworks)
+            raise InputError(f"framework {name!r}: not one of platform {platform.name}'s; allowed: {allowed}")
+        frameworks.get(name)
+    agents.get(found["agent"])
+    return found

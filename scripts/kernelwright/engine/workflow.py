@@ -1,0 +1,26 @@
+"""Snakemake as a child of the driver: it dies with it and logs through kernelwright.engine.progress."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from kernelwright import cli
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run Snakemake's command line with `argv`."""
+    cli.die_with_parent()
+    from snakemake.cli import main as snakemake
+    from snakemake_interface_logger_plugins.registry import LoggerPluginRegistry
+
+    from kernelwright.engine import progress
+
+    LoggerPluginRegistry().register_plugin("snakemake_logger_plugin_kernelwright", progress)
+    words = list(sys.argv[1:] if argv is None else argv)
+    snakemake([*words, "--logger", "kernelwright"])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,72 @@
+"""The one place that knows which devices this judge can measure on, and how a measurement keeps one to itself."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kernelwright.errors import InputError
+
+
+@dataclass(frozen=True)
+class Device:
+    """Where a platform's kernels run here."""
+
+    name: str  # as torch names it
+    bound_memory: bool  # an address-space limit is possible
+    workload_set: str
+
+
+def resolve(platform: str) -> Device:
+    """The device of a platform on this machine. Raises InputError naming what is missing."""
+    from kernelwright.knowledge import platforms
+
+    target = platforms.load(platform)
+    if target.vendor == "cpu":
+        return Device("cpu", True, target.workload_set)
+    raise InputError(f"platform {platform}: {missing(target.vendor)}; platforms that can be judged here: cpu")
+
+
+def missing(vendor: str) -> str:
+    """Why a device of a vendor cannot be used by this process."""
+    node = {"nvidia": "/dev/nvidiactl", "amd": "/dev/kfd"}.get(vendor)
+    if node is not None and not Path(node).exists():
+        return f"no {vendor} device on this machine ({node} is missing)"
+    return f"this judge has no transport for {vendor} devices"
+
+
+def lock(device: Device) -> Any:
+    """A lock between processes: one measurement per device and machine at a time."""
+    from filelock import FileLock
+
+    folder = Path(tempfile.gettempdir()) / f"kernelwright-locks-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return FileLock(folder / f"{device.name.replace(':', '-')}.lock")
+
+
+def facts(device: Device) -> dict[str, Any]:
+    """Provenance of a measurement: device, driver, torch, compiler."""
+    import shutil
+    import subprocess
+
+    import torch
+
+    compiler = shutil.which(os.environ.get("CXX", "g++"))
+    line = None
+    if compiler:
+        line = subprocess.run([compiler, "--version"], capture_output=True, text=True, check=False).stdout.splitlines()[:1]
+    return {"device": cpu_name(), "driver": None, "torch": torch.__version__, "compiler": line[0] if line else None}
+
+
+def cpu_name() -> str | None:
+    """The processor as /proc/cpuinfo names it, with the number of cores this process may use."""
+    cores = len(os.sched_getaffinity(0))
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return None
+    model = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), None)
+    return f"{model} ({cores} cores)" if model else None

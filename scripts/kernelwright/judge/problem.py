@@ -1,0 +1,101 @@
+"""Is the operator a sound problem? Trivial answers must fail its tolerance, and every input must matter.
+
+Checked once per operator and kept by the service, before any candidate is judged on it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from kernelwright.judge import numerics
+from kernelwright.judge.faults import Fault
+from kernelwright.judge.inputs import MUTATED, Expected, InputSets, OracleClient, fresh_seed
+from kernelwright.judge.tolerance import limits_for
+from kernelwright.operators.model import Operator
+
+
+def check(operator: Operator, oracle: OracleClient, workloads: list[str]) -> int:
+    """Number of checks made. Raises Fault with a reason of the class invalid_problem."""
+    sets = oracle.build([(workload, fresh_seed(), "normal") for workload in workloads])
+    expected = oracle.expect(sets, 0)
+    check_finite(expected)
+    inputs = sets.arena.values(sets.specs[0])
+    checks = 1
+    for label, answer in trivial_answers(inputs, expected):
+        checks += 1
+        if passes(operator, answer, expected):
+            raise Fault("trivial_answer_passes", f"{label} as the answer passes the tolerance of workload {workloads[0]}")
+    for name, value in inputs.items():
+        if isinstance(value, torch.Tensor) and value.numel():
+            checks += 1
+            check_influence(operator, oracle, sets, name)
+    oracle.drop(sets)
+    return checks
+
+
+def check_finite(expected: Expected) -> None:
+    for name, value in expected.declared.items():
+        if isinstance(value, torch.Tensor) and value.is_floating_point() and not torch.isfinite(value.double()).any() and value.numel():
+            raise Fault("reference_not_finite", f"{name}: the reference has no finite element for normal inputs")
+
+
+def trivial_answers(inputs: dict[str, Any], expected: Expected) -> list[tuple[str, dict[str, torch.Tensor]]]:
+    """Answers that need no work, by label: zeros, a constant, an input copied, inputs left unwritten."""
+    wanted = {name: value for name, value in expected.declared.items() if isinstance(value, torch.Tensor)}
+    if not any(value.numel() for value in wanted.values()):
+        return []
+    untouched = {name: inputs[name.removeprefix(MUTATED)] for name in wanted if name.startswith(MUTATED)}
+    answers = [
+        ("zeros", {name: torch.zeros_like(value) for name, value in wanted.items()}),
+        ("a constant", {name: constant(value) for name, value in wanted.items()}),
+    ]
+    if untouched:
+        zeros = {name: torch.zeros_like(value) for name, value in wanted.items()}
+        answers.append(("no work at all", {**zeros, **untouched}))
+    for source, value in inputs.items():
+        if not isinstance(value, torch.Tensor):
+            continue
+        copied = {name: value for name, want in wanted.items() if value.shape == want.shape and value.dtype == want.dtype}
+        if copied:
+            answers.append((f"input {source} copied", {**{n: torch.zeros_like(w) for n, w in wanted.items()}, **untouched, **copied}))
+    return answers
+
+
+def constant(value: torch.Tensor) -> torch.Tensor:
+    """The mean of a tensor everywhere; the most frequent value of integers."""
+    if value.numel() == 0:
+        return value
+    if value.is_floating_point():
+        return torch.full(value.shape, value.double().mean().item(), dtype=torch.float64).to(value.dtype)
+    return torch.full_like(value, value.flatten().to(torch.int64).mode().values.item())
+
+
+def passes(operator: Operator, answer: dict[str, torch.Tensor], expected: Expected) -> bool:
+    """True when every output of `answer` is within the tolerance."""
+    for name, actual in answer.items():
+        limits = limits_for(expected.specs[name]["dtype"], operator.tolerance.get(name))
+        if numerics.compare(name, actual, expected.declared[name], expected.oracle[name], limits).reason:
+            return False
+    return True
+
+
+def check_influence(operator: Operator, oracle: OracleClient, sets: InputSets, name: str) -> None:
+    """A kernel that ignores input `name` must fail on at least one of the sets."""
+    changed = False
+    for index in range(len(sets.specs)):
+        expected = oracle.expect(sets, index)
+        try:
+            other = oracle.expect(sets, index, change=name)
+        except Fault:
+            return  # the reference does not even run without this input's content: it matters
+        if set(other.specs) != set(expected.specs) or any(other.specs[key].get("shape") != spec.get("shape") for key, spec in expected.specs.items()):
+            return
+        answer = {key: value for key, value in other.declared.items() if isinstance(value, torch.Tensor) and key != MUTATED + name}
+        if not passes(operator, answer, expected):
+            return
+        changed = changed or any(not torch.equal(value.view(torch.uint8), expected.declared[key].view(torch.uint8))
+                                 for key, value in answer.items() if value.numel() and value.dim())  # fmt: skip
+    reason, what = ("trivial_answer_passes", "an answer that ignores it passes the tolerance") if changed else ("input_without_effect", "it changes no output")
+    raise Fault(reason, f"input {name}: {what}")

@@ -1,0 +1,324 @@
+"""The trusted process: it decides. It runs neither a candidate's nor an operator's code.
+
+`Service.evaluate` takes a request through contract, compile, problem, smoke, correctness, determinism, timing and
+policy, and returns a verdict whatever the candidate does. Warm between calls: the zygote, an oracle per operator and
+the soundness of each operator.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import threading
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from kernelwright import operators, paths
+from kernelwright.errors import InputError
+from kernelwright.judge import contract, devices, policy, problem, timing
+from kernelwright.judge.correctness import Correctness, Report, regimes_by_workload
+from kernelwright.judge.devices import Device
+from kernelwright.judge.draft import Draft
+from kernelwright.judge.faults import Fault
+from kernelwright.judge.inputs import OracleClient
+from kernelwright.judge.request import JudgeRequest
+from kernelwright.judge.subject import Subject
+from kernelwright.judge.worker import Worker, Zygote
+from kernelwright.operators.model import Operator
+
+MAX_ORACLES = 4
+
+
+class Service:
+    """One judge. Thread-safe by serialising: a measurement must not share the machine with another."""
+
+    def __init__(self) -> None:
+        torch.set_num_threads(1)  # OpenMP threads that spin after their work would take cores from the kernel that is timed
+        torch.set_grad_enabled(False)
+        self.zygote = Zygote()
+        self.oracles: dict[tuple[str, str], OracleClient] = {}
+        self.sound: dict[tuple[str, str, str], int | Fault] = {}
+        self.guard = threading.Lock()
+
+    def evaluate(self, request: JudgeRequest) -> dict[str, Any]:
+        """The verdict's body plus `facts`. Raises InputError when the request itself is wrong."""
+        with self.guard:
+            torch.set_grad_enabled(False)  # a thread's own setting
+            device = devices.resolve(request.platform)
+            operator = operators.load(Path(request.operator_dir))
+            workloads = chosen_workloads(operator, request, device)
+            return Evaluation(self, request, operator, workloads, device).run()
+
+    def worker(self, role: str, config: dict[str, Any], **walls: Any) -> Worker:
+        if not self.zygote.alive():
+            self.zygote.close()
+            self.oracles.clear()
+            self.zygote = Zygote()
+        return self.zygote.fork(role, config, **walls)
+
+    def oracle(self, operator: Operator, device: Device) -> OracleClient:
+        """The warm oracle of an operator as its files are now."""
+        key = (str(operator.source), operator.digest())
+        if key not in self.oracles:
+            while len(self.oracles) >= MAX_ORACLES:
+                self.oracles.pop(next(iter(self.oracles))).close()
+            self.oracles[key] = OracleClient(self.worker("oracle", {"operator_dir": str(operator.source), "device": device.name}))
+        return self.oracles[key]
+
+    def forget(self, operator: Operator) -> None:
+        """Drop an oracle whose operator failed: its process may be in any state."""
+        client = self.oracles.pop((str(operator.source), operator.digest()), None)
+        if client is not None:
+            client.close()
+
+    def close(self) -> None:
+        for client in self.oracles.values():
+            client.close()
+        self.oracles.clear()
+        self.zygote.close()
+
+
+def chosen_workloads(operator: Operator, request: JudgeRequest, device: Device) -> list[str]:
+    """Requested workload ids, or the platform's set. Raises InputError naming an unknown one."""
+    if request.workloads is None:
+        return operator.workload_ids(device.workload_set)
+    for key in request.workloads:
+        operator.workload(key)
+    if not request.workloads:
+        raise InputError("judge request: workloads: empty; leave it out for the platform's set")
+    return list(dict.fromkeys(request.workloads))
+
+
+@functools.cache
+def hidden_folders() -> tuple[str, ...]:
+    """What no candidate needs to see: operators, results, tests."""
+    root = paths.project_root()
+    return tuple(str(folder) for folder in (paths.operators_dir(), root / "results", root / "tests") if folder.is_dir())
+
+
+class Evaluation:
+    """One request on its way through the stages."""
+
+    def __init__(self, service: Service, request: JudgeRequest, operator: Operator, workloads: list[str], device: Device) -> None:
+        self.service = service
+        self.request = request
+        self.operator = operator
+        self.workloads = workloads
+        self.device = device
+        self.draft = Draft(request, operator.name, workloads)
+        self.subjects: list[Subject] = []
+        self.seeds: list[int] = []
+        self.native_before: set[str] = set()
+
+    def run(self) -> dict[str, Any]:
+        try:
+            self._stages()
+        except Fault as fault:
+            if fault is not self.draft.fault:
+                self.draft.fault = fault
+            if fault.status == "invalid_problem":
+                self.service.forget(self.operator)
+        finally:
+            if self.subjects:
+                self.draft.log = self.draft.log or self.subjects[0].worker.log()
+            for subject in self.subjects:
+                subject.worker.close()
+        return self.draft.body({"seeds": self.seeds, **device_facts(self.device)})
+
+    def _stages(self) -> None:
+        draft, request = self.draft, self.request
+        with draft.running("contract") as entry:
+            source = contract.freeze(request.candidate, self.operator.candidate_name)
+            draft.sha256 = source.sha256
+            draft.evidence += contract.check_text(source, request.framework, request.mode)
+            entry["checks"] = 3
+            against = self._freeze_against()
+        with draft.running("compile") as entry:
+            candidate = self._candidate("candidate", source)
+            entry["checks"] = 1
+        with devices.lock(self.device):
+            oracle = self.service.oracle(self.operator, self.device)
+            self._problem(oracle)
+            self._correct(candidate, oracle)
+            if request.depth == "full":
+                self._timed(candidate, against, oracle)
+            else:
+                draft.skip("timing", f"depth {request.depth}")
+            if request.depth != "smoke":
+                self._policy(candidate)
+            else:
+                draft.skip("policy", "depth smoke")
+        if draft.timing is not None and request.against:
+            with draft.running("timing") as entry:
+                entry["note"] = f"comparison with {request.against_label}"
+                entry["checks"] = 1
+                timing.check_faster(draft.timing, request.against_label, request.min_improvement)
+
+    def _freeze_against(self) -> contract.Source | None:
+        if self.request.against is None:
+            return None
+        try:
+            source = contract.freeze(self.request.against, self.operator.candidate_name)
+        except Fault as fault:
+            raise InputError(f"judge request: against: {fault.sentence}") from None
+        self.draft.against = {"label": self.request.against_label, "sha256": source.sha256}
+        return source
+
+    def _subject(self, label: str, contender: str | None, role: str = "candidate") -> Subject:
+        config = {"layout": self.operator.layout, "contender": contender, "device": self.device.name}
+        walls: dict[str, Any] = {"bound_memory": self.device.bound_memory}
+        if contender is None:
+            walls["hidden"] = self._hidden()
+        else:
+            config["operator_dir"] = str(self.operator.source)
+            cache = reference_cache()
+            walls |= {"writable": [cache], "environment": {"TORCHINDUCTOR_CACHE_DIR": cache}}
+        worker = self.service.worker(role, config, **walls)
+        return Subject(label, worker, self.operator, self.request.call_timeout_s, self.request.compile_timeout_s)
+
+    def _hidden(self) -> list[str]:
+        folders = [str(self.operator.directory), *hidden_folders(), os.path.dirname(os.path.abspath(self.request.candidate))]
+        results = Path.cwd() / "results"
+        return list(dict.fromkeys([*folders, *([str(results)] if results.is_dir() else [])]))
+
+    def _candidate(self, label: str, source: contract.Source) -> Subject:
+        """A walled child with the kernel imported."""
+        subject = self._subject(label, None)
+        if label == "candidate":
+            self.subjects.insert(0, subject)
+            self.draft.isolation = isolation(subject.worker.missing)
+        else:
+            self.subjects.append(subject)
+        subject.calibrate()
+        if label == "candidate":
+            self.native_before = policy.native_files(subject.worker.pid)
+        subject.load(f"kernel_{source.sha256[:12]}.py", source.text)
+        return subject
+
+    def _problem(self, oracle: OracleClient) -> None:
+        key = (str(self.operator.source), self.operator.digest(), self.workloads[0])
+        with self.draft.running("problem") as entry:
+            if key not in self.service.sound:
+                try:
+                    self.service.sound[key] = problem.check(self.operator, oracle, self.workloads)
+                except Fault as fault:
+                    self.service.sound[key] = fault
+            known = self.service.sound[key]
+            if isinstance(known, Fault):
+                raise known
+            entry["checks"] = known
+
+    def _correct(self, candidate: Subject, oracle: OracleClient) -> None:
+        """Smoke and, unless only that was asked, all workloads, edge workloads, seeds and regimes."""
+        check = Correctness(candidate, oracle)
+        try:
+            with self.draft.running("smoke") as entry:
+                check.smoke(self.workloads[0])
+                entry["checks"] = total(check.reports)
+            if self.request.depth == "smoke":
+                self.draft.skip("correctness", "depth smoke")
+                return
+            with self.draft.running("correctness") as entry:
+                regimes = regimes_by_workload(self.workloads, self.operator.value_regimes)
+                for workload in self.workloads:
+                    check.full(workload, self.request.seeds, regimes[workload])
+                for workload in self.operator.edge_workloads:
+                    check.full(workload, 1, [])
+                entry["checks"] = total(check.reports)
+            self.draft.stages.append({"name": "determinism", "status": "passed", "checks": len(check.reports),
+                                      "note": "equal bits in repeated calls" if self.operator.deterministic else "contract allows other bits"})  # fmt: skip
+        finally:
+            self.seeds = check.seeds
+            failed = self.draft.fault.workload if self.draft.fault is not None else None
+            self.draft.correctness = {key: report.entry(key != failed) for key, report in check.reports.items()}
+            if self.draft.fault is not None and self.draft.fault.reason == "nondeterministic":
+                self.draft.stage = "determinism"
+
+    def _timed(self, candidate: Subject, against: contract.Source | None, oracle: OracleClient) -> None:
+        notes: list[str] = []
+        with self.draft.running("timing") as entry:
+            policy.check_background(candidate)
+            contenders = self._contenders(against, oracle, notes)
+            times = {}
+            for workload in self.workloads:
+                try:
+                    times[workload] = timing.time_workload([candidate, *contenders], oracle, workload, self.request.samples)
+                except Fault as fault:
+                    fault.workload = fault.workload or workload
+                    raise
+            self.draft.timing = timing.summary(times, self.request.floors_us, self.request.confidence, notes)
+            entry["checks"] = sum(item.verified for item in times.values())
+            timing.check_floor(self.draft.timing)
+            policy.check_background(candidate)
+
+    def _contenders(self, against: contract.Source | None, oracle: OracleClient, notes: list[str]) -> list[Subject]:
+        """The other kernels, each in a child of its own; one that cannot run is left out and named in the notes."""
+        found: list[Subject] = []
+        for name in self.request.contenders:
+            subject = self._subject(name, name, role="contender")
+            self.subjects.append(subject)
+            try:
+                subject.calibrate()
+                self._try_contender(subject, oracle)
+            except Fault as fault:
+                notes.append(f"{name} left out: {fault.sentence}")
+                continue
+            found.append(subject)
+        if against is not None:
+            found.append(self._try_against(against, oracle))
+        return found
+
+    def _try_contender(self, subject: Subject, oracle: OracleClient) -> None:
+        """Every workload once, so that a contender that fails on one is left out of all."""
+        check = Correctness(subject, oracle)
+        for workload in self.workloads:
+            check.smoke(workload, poison=None)
+
+    def _try_against(self, against: contract.Source, oracle: OracleClient) -> Subject:
+        try:
+            subject = self._candidate(self.request.against_label, against)
+            self._try_contender(subject, oracle)
+        except Fault as fault:
+            raise InputError(f"judge request: against: {self.request.against} does not work: {fault.sentence}") from None
+        return subject
+
+    def _policy(self, candidate: Subject) -> None:
+        with self.draft.running("policy") as entry:
+            try:
+                reply = policy.profile(candidate)
+                self.draft.own_share, evidence = policy.judge(reply, self.request.framework, self.request.mode)
+            except (KeyError, TypeError, ValueError):
+                raise Fault("protocol_error", "the kernel's process gave a profile of the wrong form", candidate.worker.log()) from None
+            self.draft.evidence += evidence
+            loaded = policy.foreign_files(self.native_before, policy.native_files(candidate.worker.pid), candidate.worker.private)
+            entry["checks"] = 2
+            if loaded:
+                self.draft.evidence.append(f"native files loaded: {', '.join(loaded[:5])}")
+                if self.request.mode == "production":
+                    raise Fault("external_loading", f"native code was loaded from {loaded[0]}")
+
+
+def total(reports: dict[str, Report]) -> int:
+    return sum(report.checks for report in reports.values())
+
+
+def isolation(missing: list[str]) -> dict[str, Any]:
+    """verdict.isolation from the protections that could not be had."""
+    walls = {"user and mount namespaces", "network namespace", "process-id namespace"}
+    return {"level": "process" if walls & set(missing) else "namespaces", "missing": list(missing)}
+
+
+@functools.cache
+def device_facts(device: Device) -> dict[str, Any]:
+    return devices.facts(device)
+
+
+@functools.cache
+def reference_cache() -> str:
+    """Compile cache of the judge's own compiled contender; no candidate can write there."""
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    folder = home / "kernelwright" / f"reference-{torch.__version__}"
+    folder.mkdir(parents=True, exist_ok=True)
+    return str(folder)

@@ -1,0 +1,175 @@
+"""One kernel under judgement: its child process, its copy of the inputs, and the checks of what it returns."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from kernelwright.judge import numerics
+from kernelwright.judge.arena import Arena, Spec, span_elements
+from kernelwright.judge.faults import Fault
+from kernelwright.judge.inputs import MUTATED, Expected, InputSets, OracleClient
+from kernelwright.judge.protocol import encode
+from kernelwright.judge.tolerance import limits_for
+from kernelwright.judge.worker import Worker
+from kernelwright.operators.model import Operator
+from kernelwright.sandbox import processes
+
+CALIBRATION_CALLS = (1, 128)
+CALIBRATION_REPEATS = 15
+
+
+@dataclass
+class Subject:
+    """A worker that runs one kernel. Its arena is a copy of the judge's: what it writes there harms only itself."""
+
+    label: str
+    worker: Worker
+    operator: Operator
+    call_timeout_s: float
+    compile_timeout_s: float
+    sets: InputSets | None = None
+    arena: Arena | None = None
+    input_spans: list[tuple[int, int, str]] = field(default_factory=list)  # address, bytes, input
+    floor_ns: tuple[float, float] = (0.0, 0.0)  # of an empty batch: per batch, per call
+
+    def calibrate(self) -> None:
+        """Cost of the harness and the socket, measured before any foreign code is loaded."""
+        self.worker.ask({"op": "null_sets", "count": CALIBRATION_CALLS[1]}, 60)
+        self.worker.stop()
+        medians = []
+        for calls in CALIBRATION_CALLS:
+            message = encode({"op": "batch", "sets": list(range(calls))})
+            times = sorted(self.worker.timed(message, 60)[1] for _ in range(CALIBRATION_REPEATS))
+            medians.append(times[len(times) // 2])
+        per_call = max(0.0, (medians[1] - medians[0]) / (CALIBRATION_CALLS[1] - CALIBRATION_CALLS[0]))
+        self.floor_ns = (max(0.0, medians[0] - per_call), per_call)
+
+    def load(self, filename: str, source: str) -> None:
+        self.worker.ask({"op": "load", "filename": filename, "source": source}, self.compile_timeout_s)
+        self.worker.stop()
+
+    def prepare(self, oracle: OracleClient, workload: str) -> None:
+        """Construct the kernel for a workload, under the compile limit for it may build then."""
+        chosen = self.operator.workload(workload)
+        message = {"op": "prepare", "workload": workload, "entry": self.operator.candidate_name,
+                   "positional": [], "named": chosen.init_kwargs}  # fmt: skip
+        fds: tuple[int, ...] = ()
+        arena = None
+        if self.operator.layout == "kernelbench":
+            reply, arena = oracle.construct(workload)
+            message |= {"size": reply["size"], "specs": reply["specs"]}
+            fds = (arena.fd,)
+        self.worker.ask(message, self.compile_timeout_s, fds)
+        self.worker.stop()
+
+    def attach(self, sets: InputSets) -> None:
+        """Give the child its own copy of input sets."""
+        self.sets, self.arena = sets, Arena(sets.arena.size)
+        self.arena.bytes.copy_(sets.arena.bytes)
+        message = {"op": "attach", "key": sets.key, "size": self.arena.size, "sets": sets.specs}
+        reply = self.worker.ask(message, self.call_timeout_s, (self.arena.fd,))
+        self.worker.stop()
+        try:
+            self.input_spans = [
+                (int(address), spec["span"], spec["name"])
+                for addresses, specs in zip(reply["addresses"], sets.specs, strict=True)
+                for address, spec in zip(addresses, specs, strict=True)
+                if spec.get("span")
+            ]
+        except (KeyError, TypeError, ValueError):
+            raise Fault("protocol_error", "the kernel's process gave an answer of the wrong form", self.worker.log()) from None
+
+    def restore(self, index: int | None = None) -> None:
+        """Put the judge's values back: of one set, or of all."""
+        assert self.sets is not None and self.arena is not None
+        start, end = self.sets.extent(index) if index is not None else (0, self.arena.size)
+        self.arena.bytes[start:end].copy_(self.sets.arena.bytes[start:end])
+
+    def call(self, index: int, poison: int | None = None, keep: bool = False, timeout_s: float | None = None) -> list[dict[str, Any]]:
+        """One call on fresh inputs; facts about its outputs as the child tells them. The child is stopped afterwards."""
+        self.restore(index)
+        message = {"op": "call", "set": index, "poison": poison, "keep": keep}
+        reply = self.worker.ask(message, timeout_s or self.call_timeout_s)
+        self.worker.stop()
+        if reply.get("broken"):
+            raise Fault("out_of_bounds_write", f"memory around an allocation of {reply['broken'][0]} was written", self.worker.log())
+        try:
+            return [dict(fact) for fact in reply["outputs"]]
+        except (KeyError, TypeError, ValueError):
+            raise Fault("protocol_error", "the kernel's process gave an answer of the wrong form", self.worker.log()) from None
+
+    def output(self, pointer: Any, spec: Spec) -> torch.Tensor:
+        """A returned tensor, copied out of the stopped child, in the layout it must have."""
+        dtype = getattr(torch, spec["dtype"])
+        size = span_elements(spec["shape"], spec["stride"])
+        flat = torch.empty(size, dtype=dtype)
+        if size:
+            if not isinstance(pointer, int) or pointer <= 0:
+                raise Fault("wrong_output_type", f"{spec['name']}: no tensor was returned", self.worker.log())
+            self.worker.read(pointer, flat.data_ptr(), flat.numel() * flat.element_size())
+        return flat.as_strided(spec["shape"], spec["stride"])
+
+    def collect(self, pointers: list[Any], expected: Expected, index: int) -> dict[str, Any]:
+        """All results of a call by name: returned tensors and the inputs that the contract lets it write."""
+        assert self.sets is not None and self.arena is not None
+        results = {name: self.output(pointer, expected.specs[name])
+                   for name, pointer in zip(expected.outputs, pointers, strict=True) if "scalar" not in expected.specs[name]}  # fmt: skip
+        own = {spec["name"]: spec for spec in self.sets.specs[index]}
+        for name in self.operator.mutates:
+            results[MUTATED + name] = self.arena.view(own[name]).clone()
+        return results
+
+    def check_untouched(self, index: int | None = None) -> None:
+        """Inputs that must not be written are as they were, and so are the guard bands around all of them."""
+        assert self.sets is not None and self.arena is not None
+        for number in range(len(self.sets.specs)) if index is None else (index,):
+            start, end = self.sets.extent(number)
+            if torch.equal(self.arena.bytes[start:end], self.sets.arena.bytes[start:end]):
+                continue
+            self._blame(number, start, end)
+
+    def _blame(self, number: int, start: int, end: int) -> None:
+        assert self.sets is not None and self.arena is not None
+        changed = torch.zeros(end - start, dtype=torch.bool)
+        torch.ne(self.arena.bytes[start:end], self.sets.arena.bytes[start:end], out=changed)
+        for spec in self.sets.specs[number]:
+            if "scalar" in spec:
+                continue
+            part = changed[spec["offset"] - start : spec["offset"] - start + spec["span"]]
+            if part.any() and spec["name"] not in self.operator.mutates:
+                raise Fault("input_mutated", f"input {spec['name']} was written, which the contract does not allow")
+            part.zero_()
+        if changed.any():
+            raise Fault("out_of_bounds_write", "memory beside an input was written")
+
+    def compare(self, results: dict[str, Any], expected: Expected) -> dict[str, numerics.Comparison]:
+        """Comparison by output name with the operator's tolerance."""
+        found = {}
+        for name, actual in results.items():
+            contract = self.operator.tolerance.get(name) or self._tolerance_of_mutated(name)
+            limits = limits_for(expected.specs[name]["dtype"], contract)
+            found[name] = numerics.compare(name, actual, expected.declared[name], expected.oracle[name], limits)
+        return found
+
+    def _tolerance_of_mutated(self, name: str) -> dict[str, Any] | None:
+        source = name.removeprefix(MUTATED)
+        return next((self.operator.tolerance.get(output) for output, target in self.operator.aliases.items() if target == source), None)
+
+    def changes_later(self, pointers: list[Any], expected: Expected, index: int, before: dict[str, Any]) -> bool:
+        """True when results change after the call has returned: something in the background was still at work."""
+        processes.resume(self.worker.pid)
+        time.sleep(0.15)
+        self.worker.stop()
+        after = self.collect(pointers, expected, index)
+        return any(not same_bits(before[name], after[name]) for name in before)
+
+
+def same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Bitwise equality, NaN payloads included."""
+    if one.numel() == 0:
+        return True
+    return torch.equal(one.contiguous().view(-1).view(torch.uint8), other.contiguous().view(-1).view(torch.uint8))

@@ -1,0 +1,186 @@
+"""The service's side of one child process: questions, the clock, stopping it, reading its memory, ending it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from kernelwright.judge import protocol
+from kernelwright.judge.faults import Fault
+from kernelwright.judge.protocol import Channel, Closed, Malformed, TimedOut
+from kernelwright.sandbox import linux, processes
+
+LOG_CHARS = 8000
+START_TIMEOUT_S = 120.0
+
+
+class JudgeBroken(RuntimeError):
+    """The judge's own processes do not work; nothing can be said about a kernel."""
+
+
+class Zygote:
+    """The forking server. Ends, with all it forked, when its socket closes."""
+
+    def __init__(self) -> None:
+        ours, theirs = protocol.pair()
+        self.root = tempfile.mkdtemp(prefix="kernelwright-judge-")
+        package_parent = str(Path(__file__).resolve().parents[2])
+        path = os.pathsep.join(filter(None, [package_parent, os.environ.get("PYTHONPATH")]))
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "kernelwright.judge.zygote", str(theirs.fileno())],
+            pass_fds=[theirs.fileno()], env={**os.environ, "PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1"},
+            stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+        theirs.close()
+        self.channel = Channel(ours)
+        self.ready = False
+        self.count = 0
+
+    def wait_ready(self) -> None:
+        if not self.ready:
+            try:
+                self.channel.receive(START_TIMEOUT_S)
+            except (Closed, TimedOut) as error:
+                raise JudgeBroken(f"the judge's forking process did not start ({type(error).__name__})") from None
+            self.ready = True
+
+    def alive(self) -> bool:
+        return self.process.poll() is None
+
+    def fork(self, role: str, config: dict[str, Any], **walls: Any) -> Worker:
+        """A new worker. `walls` are hidden, writable, bound_memory and environment."""
+        self.wait_ready()
+        self.count += 1
+        private = os.path.join(self.root, f"{role}-{self.count:05d}")
+        os.mkdir(private, 0o700)
+        ours, theirs = protocol.pair()
+        log = os.memfd_create("kernelwright-log", os.MFD_CLOEXEC)
+        message = {"role": role, "config": config, "private": private, "hidden": [], "writable": [], "bound_memory": True,
+                   "environment": {}, **walls}  # fmt: skip
+        try:
+            reply, _ = self.channel.ask(message, [theirs.fileno(), log], START_TIMEOUT_S)
+        except (Closed, TimedOut) as error:
+            raise JudgeBroken(f"the judge's forking process is gone ({type(error).__name__})") from None
+        finally:
+            theirs.close()
+        return Worker(ours, log, reply["pid"], private)
+
+    def close(self) -> None:
+        self.channel.close()
+        try:
+            self.process.wait(5)
+        except subprocess.TimeoutExpired:
+            processes.kill_tree(self.process.pid)
+            self.process.wait()
+        shutil.rmtree(self.root, ignore_errors=True)
+
+
+class Worker:
+    """One child: its supervisor's and its own process id, its channel and its log."""
+
+    def __init__(self, sock: socket.socket, log: int, supervisor: int, private: str) -> None:
+        self.channel = Channel(sock)
+        self.log_fd = log
+        self.supervisor = supervisor
+        self.private = private
+        self.closed = False
+        try:
+            hello, _ = self.channel.receive(START_TIMEOUT_S)
+            self.pid, self.missing = int(hello["pid"]), list(hello["missing"])
+        except (Closed, TimedOut, Malformed, KeyError) as error:
+            text = self.log()
+            self.close()
+            raise JudgeBroken(f"a child of the judge did not start ({type(error).__name__}): {text[-500:]}") from None
+
+    def ask(self, message: dict[str, Any], timeout_s: float, fds: tuple[int, ...] = ()) -> dict[str, Any]:
+        """Question and answer with the child running only in between. Raises Fault when it crashes, hangs or raises."""
+        return self.ask_fds(message, timeout_s, fds)[0]
+
+    def ask_fds(self, message: dict[str, Any], timeout_s: float, fds: tuple[int, ...] = ()) -> tuple[dict[str, Any], list[int]]:
+        self._unasked()
+        processes.resume(self.pid)
+        try:
+            reply, got = self.channel.ask(message, fds, timeout_s)
+        except (Closed, TimedOut, Malformed) as error:
+            raise self._fault(error, message, timeout_s) from None
+        return self._checked(reply), got
+
+    def timed(self, data: bytes, timeout_s: float) -> tuple[dict[str, Any], int]:
+        """Send an encoded message; the answer and the nanoseconds until it came. The child is stopped before and after."""
+        self._unasked()
+        start = time.perf_counter_ns()
+        try:
+            self.channel.send_bytes(data)
+            processes.resume(self.pid)
+            reply, _ = self.channel.receive(timeout_s)
+        except (Closed, TimedOut, Malformed) as error:
+            raise self._fault(error, {"op": "batch"}, timeout_s) from None
+        elapsed = time.perf_counter_ns() - start
+        self.stop()
+        return self._checked(reply), elapsed
+
+    def stop(self) -> None:
+        """After this nothing in the process runs, its threads included."""
+        if not processes.stop(self.pid):
+            raise Fault("crashed", "the kernel's process ended on its own", self.log())
+
+    def read(self, address: int, target: int, size: int) -> None:
+        """Copy out of the child's memory. Raises Fault when the address is not the child's."""
+        try:
+            linux.read_memory(self.pid, address, target, size)
+        except OSError as error:
+            raise Fault("protocol_error", f"an output lies at an address that cannot be read ({error})", self.log()) from None
+
+    def log(self) -> str:
+        """What the child printed, cut to its last characters."""
+        size = os.fstat(self.log_fd).st_size
+        return os.pread(self.log_fd, LOG_CHARS, max(0, size - LOG_CHARS)).decode(errors="replace")
+
+    def close(self) -> None:
+        if self.closed:
+            return
+        self.closed = True
+        self.channel.close()
+        processes.kill_tree(self.supervisor)
+        shutil.rmtree(self.private, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            os.close(self.log_fd)
+
+    def _unasked(self) -> None:
+        if self.channel.pending():
+            try:
+                reply, _ = self.channel.receive(1.0)
+            except (Closed, TimedOut, Malformed) as error:
+                raise self._fault(error, {"op": "wait"}, 1.0) from None
+            self._ended(reply)
+            raise Fault("protocol_error", "the kernel's process answered without being asked", self.log())
+
+    def _checked(self, reply: Any) -> dict[str, Any]:
+        if not isinstance(reply, dict):
+            raise Fault("protocol_error", "the kernel's process gave an answer of the wrong form", self.log())
+        self._ended(reply)
+        if "error" in reply:
+            reason = "compile_error" if reply.get("compile") else "raised"
+            raise Fault(reason, f"the kernel raised {str(reply['error'])[:300]}", f"{reply.get('text', '')}\n{self.log()}"[:LOG_CHARS])
+        return reply
+
+    def _ended(self, reply: Any) -> None:
+        if isinstance(reply, dict) and "exit" in reply:
+            code = reply["exit"]
+            how = f"with signal {-code}" if isinstance(code, int) and code < 0 else f"with exit code {code}"
+            raise Fault("crashed", f"the kernel's process ended {how} before it answered", self.log())
+
+    def _fault(self, error: Exception, message: dict[str, Any], timeout_s: float) -> Fault:
+        if isinstance(error, TimedOut):
+            return Fault("timed_out", f"no answer to {message['op']} within {timeout_s:g} s", self.log())
+        if isinstance(error, Malformed):
+            return Fault("protocol_error", f"the kernel's process broke the protocol ({error})", self.log())
+        return Fault("crashed", "the kernel's process ended before it answered", self.log())

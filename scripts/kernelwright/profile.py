@@ -1,0 +1,109 @@
+"""Step `profile`: where the incumbent's time goes on the bucket's representative workloads, in a child process."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from kernelwright import artifacts, cli, config, stop
+from kernelwright.agents import context
+from kernelwright.errors import KernelwrightError
+from kernelwright.frameworks.cpp import search_path
+from kernelwright.paths import Campaign
+from kernelwright.profilers import summary
+
+MOST_WORKLOADS = 4
+TOOL = "torch.profiler"
+
+
+def representative(workloads: Sequence[str], specs: Mapping[str, Any], most: int = MOST_WORKLOADS) -> list[str]:
+    """The smallest, the largest and evenly spaced workloads between them, by bytes moved."""
+
+    def moved(key: str) -> tuple[int, str]:
+        traffic = specs["workloads"][key]["traffic"]
+        return (traffic["read_bytes"] or 0) + (traffic["write_bytes"] or 0), key
+
+    ordered = sorted(workloads, key=moved)
+    if len(ordered) <= most:
+        return ordered
+    return [ordered[round(index * (len(ordered) - 1) / (most - 1))] for index in range(most)]
+
+
+def reusable(campaign: Campaign, bucket: str, version: int, kernel_sha256: str, workloads: list[str]) -> dict[str, Any] | None:
+    """The previous version's profile when it is of the same kernel and workloads and of the same specs."""
+    path = campaign.version_dir(bucket, version - 1) / "profile.json"
+    if version < 2 or not path.is_file() or artifacts.is_pass_through(path):
+        return None
+    record = artifacts.read(path, "profile")
+    same = record["kernel_sha256"] == kernel_sha256 and record["workloads"] == workloads
+    specs = record["provenance"].get("parents", {}).get("specs.json")
+    return record if same and specs == artifacts.sha256_file(campaign.specs) else None
+
+
+def measure_in_child(operator_dir: Path, kernel: Path, workloads: list[str], device: str, timeout_s: float) -> dict[str, Any]:
+    """Run profilers.child. Raises KernelwrightError with its last line when it fails or takes longer than `timeout_s`."""
+    import os
+
+    with tempfile.TemporaryDirectory(prefix="kernelwright-profile-") as folder:
+        copy = Path(folder) / "kernel.py"
+        shutil.copyfile(kernel, copy)
+        output = Path(folder) / "raw.json"
+        command = [sys.executable, "-m", "kernelwright.profilers.child", "--operator-dir", str(operator_dir), "--kernel", str(copy)]
+        command += ["--workloads", *workloads, "--device", device, "--output", str(output)]
+        environment = {**os.environ, "PATH": search_path(), "TORCH_EXTENSIONS_DIR": str(Path(folder) / "extensions")}
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, check=False, env=environment)
+        except subprocess.TimeoutExpired:
+            raise KernelwrightError(f"{kernel}: profiling took longer than {timeout_s:.0f} s") from None
+        if done.returncode != 0 or not output.is_file():
+            lines = [line for line in done.stderr.splitlines() if line.strip()] or [f"exit code {done.returncode}"]
+            raise KernelwrightError(f"{kernel}: profiling failed: {lines[-1]}")
+        raw: dict[str, Any] = artifacts.read_json(output)
+        return raw
+
+
+def build(raw: Mapping[str, Any], specs: Mapping[str, Any]) -> dict[str, Any]:
+    """Metrics, hot list and bottlenecks of profile.json."""
+    found = summary.metrics(raw, specs)
+    return {"metrics": found, "hot": summary.hot(raw), "bottlenecks": summary.bottlenecks(found, raw, specs)}
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="kernelwright profile", description=__doc__)
+    context.step_arguments(parser)
+    parser.add_argument("--output", type=Path, required=True, help="profile.json")
+    arguments = parser.parse_args(argv)
+    settings = config.load(arguments.config)
+    campaign = context.campaign_of(arguments.campaign)
+    bucket, version = arguments.bucket, arguments.version
+    if stop.stopped_before(campaign, bucket, version, settings["stop"], "profile") is not None:
+        return 0
+    specs = artifacts.read(campaign.specs, "specs")
+    incumbent = stop.walk(campaign, bucket, settings["stop"], before=version).incumbent
+    workloads = representative(context.bucket_workloads(campaign, bucket), specs)
+    head = {"bucket": bucket, "version": version, "tool": TOOL, "kernel_sha256": incumbent["kernel_sha256"], "workloads": workloads}
+    facts: dict[str, Any] = {"platform": specs["platform"]["name"], "device": specs["platform"]["device"]}
+    facts |= {"kernel_sha256": incumbent["kernel_sha256"], "parents": {"specs.json": artifacts.sha256_file(campaign.specs)}}
+    previous = reusable(campaign, bucket, version, incumbent["kernel_sha256"], workloads)
+    if previous is not None:
+        body = {key: previous[key] for key in ("metrics", "hot", "bottlenecks") if key in previous}
+        origin = previous["provenance"].get("reused_from") or f"{bucket}/v{version - 1:03d}/profile.json"
+        artifacts.write(arguments.output, "profile", {**head, **body}, reused_from=origin, **facts)
+        return 0
+    device = "cpu" if specs["platform"]["vendor"] == "cpu" else "cuda"
+    judge = settings["judge"]
+    timeout_s = judge["compile_timeout_s"] + len(workloads) * judge["call_timeout_s"]
+    kernel = campaign.root / incumbent["kernel_path"]
+    raw = measure_in_child(arguments.operator_dir, kernel, workloads, device, timeout_s)
+    artifacts.write(arguments.output, "profile", {**head, **build(raw, specs)}, torch=raw["torch"], **facts)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(cli.step(main)())

@@ -1,0 +1,1 @@
+"""Walls around code that is not trusted: namespaces, resource limits, stopping, reading and killing processes."""

@@ -1,0 +1,1 @@
+"""What the `search` agent searches: template parameter spaces, Inductor lowerings, successive halving."""

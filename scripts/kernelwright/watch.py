@@ -1,0 +1,214 @@
+"""Live progress of running campaigns, read from their files alone: `kernelwright watch --results results`."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kernelwright import artifacts, cli, config, paths, stop
+from kernelwright.errors import InputError
+
+SYMBOLS = {"accepted": "+", "rejected": "-", "failed": "x", "invalid_problem": "!", "blocked": "."}
+COLORS = {"accepted": "green", "rejected": "yellow", "failed": "red", "invalid_problem": "red", "blocked": "dim"}
+LEGEND = "+ accepted  - rejected  x failed  . blocked"
+EPISODE = (("profile.json", "plan"), ("plan.json", "candidate"), ("candidate/usage.json", "verify"))  # there -> running
+CAMPAIGN = (
+    ("dispatcher/provenance.json", "report"),
+    ("buckets.json", "search"),
+    ("signatures.json", "buckets"),
+    ("baseline/verdict.json", "signatures"),
+    ("specs.json", "baseline"),
+)
+LOG_TAIL_BYTES = 4096
+
+
+@dataclass(frozen=True)
+class Progress:
+    """One line of the view: a bucket, or a campaign whose buckets are not fixed yet (`bucket` empty)."""
+
+    campaign: paths.Campaign
+    bucket: str
+    outcomes: tuple[str, ...]
+    incumbent: int | None
+    speedup: float | None  # over the baseline: product of the accepted versions' gains
+    step: str
+    ended: str | None
+    alarm: bool = False
+
+
+def campaigns(results: Path, operator: str | None) -> list[paths.Campaign]:
+    """Campaign directories under `results`. Raises InputError when there is no such directory."""
+    if not results.is_dir():
+        raise InputError(f"--results {results}: no such directory")
+    found = []
+    for root in sorted(results.glob(f"{operator or '*'}/*/*-*")):
+        try:
+            found.append(paths.Campaign.from_dir(root))
+        except ValueError:
+            continue
+    return found
+
+
+def last_log_line(log: Path) -> str | None:
+    """Last line of a log that says something, from its last few kilobytes."""
+    try:
+        with log.open("rb") as stream:
+            stream.seek(max(0, log.stat().st_size - LOG_TAIL_BYTES))
+            lines = stream.read().decode(errors="replace").splitlines()
+    except OSError:
+        return None
+    said = [line.strip() for line in lines if line.strip()]
+    return said[-1] if said else None
+
+
+def newest_log(campaign: paths.Campaign, needle: str) -> Path | None:
+    """The log written last among those whose path mentions `needle`."""
+    logs = [path for path in campaign.logs.rglob("*.log") if needle in str(path.relative_to(campaign.logs))]
+    return max(logs, key=lambda path: path.stat().st_mtime, default=None)
+
+
+def with_log(step: str, log: Path | None) -> str:
+    line = last_log_line(log) if log is not None else None
+    return f"{step}: {line}" if line else step
+
+
+def running_step(campaign: paths.Campaign, bucket: str, version: int) -> str:
+    """Which step of a version is next, by the artifacts that are there, with the last line of its log."""
+    folder = campaign.version_dir(bucket, version)
+    step = "profile"
+    for name, following in EPISODE:
+        if (folder / name).exists():
+            step = following
+    log = newest_log(campaign, f"{bucket}") if version else None
+    log = log if log is not None and f"v{version:03d}" in str(log) else None
+    return with_log(f"v{version:03d} {step}", log)
+
+
+def bucket_progress(
+    campaign: paths.Campaign, bucket: str, policy: Mapping[str, Any], failure: Mapping[str, Any] | None
+) -> Progress:
+    state = stop.walk(campaign, bucket, policy)
+    gains = [facts.speedup for facts in state.versions if facts.outcome == "accepted"]
+    known = [gain for gain in gains if gain is not None]
+    if failure is not None:
+        ended: str | None = f"broke in {failure['step']} of v{failure['version']:03d}"
+    else:
+        ended = state.reason
+    return Progress(
+        campaign=campaign,
+        bucket=bucket,
+        outcomes=tuple(facts.outcome for facts in state.versions),
+        incumbent=state.incumbent.get("version"),
+        speedup=math.prod(known) if len(known) == len(gains) else None,
+        step="" if ended else running_step(campaign, bucket, state.last + 1),
+        ended=ended,
+        alarm=failure is not None,
+    )
+
+
+def campaign_step(campaign: paths.Campaign) -> str:
+    for name, following in CAMPAIGN:
+        if (campaign.root / name).exists():
+            return following
+    return "specs"
+
+
+def progress(campaign: paths.Campaign, policy: Mapping[str, Any]) -> list[Progress]:
+    """Lines of one campaign: its buckets, and itself while it is before or behind the search."""
+    path = campaign.root / "failures.json"
+    failures = artifacts.read_json(path)["buckets"] if path.exists() else {}
+    fixed = artifacts.read_json(campaign.buckets)["buckets"] if campaign.buckets.exists() else []
+    lines = [bucket_progress(campaign, entry["id"], policy, failures.get(entry["id"])) for entry in fixed]
+    if is_done(campaign):
+        return [*lines, Progress(campaign, "", (), None, None, "", f"report: {campaign.root / 'report.html'}")]
+    if not fixed or all(line.ended for line in lines):
+        step = campaign_step(campaign)
+        step = "dispatch" if step == "search" else step
+        lines.append(Progress(campaign, "", (), None, None, with_log(step, newest_log(campaign, step)), None))
+    return lines
+
+
+def is_done(campaign: paths.Campaign) -> bool:
+    """True when the report is there and nothing it is made from is newer."""
+    report = campaign.root / "report.json"
+    if not report.exists():
+        return False
+    verdict = campaign.dispatcher / "verdict.json"
+    return not verdict.exists() or verdict.stat().st_mtime <= report.stat().st_mtime
+
+
+def view(lines: Iterable[Progress]) -> Any:
+    """A rich table, one row per line, the campaign named once."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), caption=LEGEND, caption_justify="left")
+    for title in ("campaign", "bucket", "versions"):
+        table.add_column(title, no_wrap=True)
+    table.add_column("best", justify="right", no_wrap=True)
+    table.add_column("speedup", justify="right", no_wrap=True)
+    table.add_column("now", overflow="ellipsis", no_wrap=True)
+    last = None
+    for line in lines:
+        campaign = line.campaign
+        name = f"{campaign.operator} {campaign.platform} {campaign.framework}-{campaign.mode}"
+        symbols = Text()
+        for outcome in line.outcomes:
+            symbols.append(SYMBOLS.get(outcome, "?"), style=COLORS.get(outcome, ""))
+        best = "" if line.incumbent is None else f"v{line.incumbent:03d}"
+        speedup = "" if line.speedup is None else f"{line.speedup:.2f}×"
+        now = Text(line.ended, style="red" if line.alarm else "dim") if line.ended else Text(line.step)
+        table.add_row("" if name == last else name, line.bucket, symbols, best, speedup, now)
+        last = name
+    return table
+
+
+def snapshot(results: Path, operator: str | None, policy: Mapping[str, Any]) -> tuple[list[Progress], bool]:
+    """Lines of every campaign, and whether all of them are done."""
+    found = campaigns(results, operator)
+    lines = [line for campaign in found for line in progress(campaign, policy)]
+    return lines, bool(found) and all(map(is_done, found))
+
+
+def follow(results: Path, operator: str | None, policy: Mapping[str, Any], interval_s: float) -> None:
+    """Redraw until every campaign has its report."""
+    from rich.live import Live
+
+    with Live(auto_refresh=False) as live:
+        while True:
+            lines, done = snapshot(results, operator, policy)
+            live.update(view(lines) if lines else "no campaign yet", refresh=True)
+            if done:
+                return
+            time.sleep(interval_s)
+
+
+def main(argv: list[str] | None = None) -> int:
+    flags = argparse.ArgumentParser(prog="kernelwright watch", description=__doc__)
+    flags.add_argument("--results", type=Path, default=Path("results"))
+    flags.add_argument("--operator", help="campaigns of this operator only")
+    flags.add_argument("--config", type=Path, help="settings of the run, for its stop rules; default: config/config.yaml")
+    flags.add_argument("--once", action="store_true", help="print and exit")
+    flags.add_argument("--interval", type=float, default=1.0, help="seconds between two looks")
+    arguments = flags.parse_args(argv)
+    policy = config.load(arguments.config)["stop"]
+    if not arguments.once:
+        follow(arguments.results, arguments.operator, policy, arguments.interval)
+        return 0
+    from rich.console import Console
+
+    lines, _ = snapshot(arguments.results, arguments.operator, policy)
+    Console(highlight=False).print(view(lines) if lines else "no campaign yet")
+    return 0
+
+
+main = cli.guarded(main)  # type: ignore[assignment]
+
+if __name__ == "__main__":
+    sys.exit(main())
