@@ -25,7 +25,7 @@ localrules:
 rule all:
     default_target: True
     input:
-        [f"{campaign.root}/report.html" for campaign in CAMPAIGNS],
+        campaign_files,
 
 
 # Every bucket's versions, without dispatcher and report: the passes that lengthen the chains.

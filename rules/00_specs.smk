@@ -12,6 +12,7 @@ rule specs:
         mem_mb=1000,
     params:
         code=digest("specs"),
+        operator=operator_content,
         operator_dir=operator_dir,
     shell:
         "{STEP}.specs --operator-dir {params.operator_dir:q} --platform {wildcards.platform}"

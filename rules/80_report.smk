@@ -2,7 +2,7 @@ rule report:
     input:
         f"{CAMPAIGN}/dispatcher/verdict.json",
         f"{CAMPAIGN}/dispatcher/provenance.json",
-        versions=all_versions,
+        versions=finished_versions,
         failures=broken_buckets,
     output:
         html=f"{CAMPAIGN}/report.html",

@@ -48,6 +48,11 @@ def operator_files(wildcards):
     return [str(file) for file in operators.load(operator_dir(wildcards)).files]
 
 
+def operator_content(wildcards):
+    """sha256 of the operator's files: an edit counts even when it keeps an old time stamp."""
+    return operators.load(operator_dir(wildcards)).digest()
+
+
 def platform_file(wildcards):
     return str(paths.platforms_dir() / f"{wildcards.platform}.yaml")
 
@@ -112,13 +117,20 @@ def chain_ends(wildcards):
     return files
 
 
+def campaign_files(wildcards):
+    """Every artifact of every campaign: Snakemake makes a deleted one again only when a target names it."""
+    files = []
+    for campaign in CAMPAIGNS:
+        files += map(str, campaigns.fixed_files(campaign))
+        try:
+            files += last_versions(campaign, campaigns.version_files)
+        except IncompleteCheckpointException as error:
+            files.append(error.targetfile)
+    return files
+
+
 def finished_versions(wildcards):
     return last_versions(campaign_of(wildcards))
-
-
-def all_versions(wildcards):
-    """Every artifact of the chains; a report reads them all."""
-    return last_versions(campaign_of(wildcards), campaigns.version_files)
 
 
 def broken_buckets(wildcards):

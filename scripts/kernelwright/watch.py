@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import math
 import sys
 import time
@@ -26,6 +27,8 @@ CAMPAIGN = (
     ("specs.json", "baseline"),
 )
 LOG_TAIL_BYTES = 4096
+VERSIONS_WIDTH = 24  # the newest versions that are shown
+PLAIN_WIDTH = 120  # columns where there is no terminal
 
 
 @dataclass(frozen=True)
@@ -67,14 +70,8 @@ def last_log_line(log: Path) -> str | None:
     return said[-1] if said else None
 
 
-def newest_log(campaign: paths.Campaign, needle: str) -> Path | None:
-    """The log written last among those whose path mentions `needle`."""
-    logs = [path for path in campaign.logs.rglob("*.log") if needle in str(path.relative_to(campaign.logs))]
-    return max(logs, key=lambda path: path.stat().st_mtime, default=None)
-
-
-def with_log(step: str, log: Path | None) -> str:
-    line = last_log_line(log) if log is not None else None
+def with_log(step: str, log: Path) -> str:
+    line = last_log_line(log)
     return f"{step}: {line}" if line else step
 
 
@@ -85,9 +82,8 @@ def running_step(campaign: paths.Campaign, bucket: str, version: int) -> str:
     for name, following in EPISODE:
         if (folder / name).exists():
             step = following
-    log = newest_log(campaign, f"{bucket}") if version else None
-    log = log if log is not None and f"v{version:03d}" in str(log) else None
-    return with_log(f"v{version:03d} {step}", log)
+    label = f"v{version:03d}"
+    return with_log(f"{label} {step}", campaign.logs / bucket / f"{label}-{step}.log")
 
 
 def bucket_progress(
@@ -130,7 +126,7 @@ def progress(campaign: paths.Campaign, policy: Mapping[str, Any]) -> list[Progre
     if not fixed or all(line.ended for line in lines):
         step = campaign_step(campaign)
         step = "dispatch" if step == "search" else step
-        lines.append(Progress(campaign, "", (), None, None, with_log(step, newest_log(campaign, step)), None))
+        lines.append(Progress(campaign, "", (), None, None, with_log(step, campaign.logs / f"{step}.log"), None))
     return lines
 
 
@@ -143,30 +139,43 @@ def is_done(campaign: paths.Campaign) -> bool:
     return not verdict.exists() or verdict.stat().st_mtime <= report.stat().st_mtime
 
 
-def view(lines: Iterable[Progress]) -> Any:
-    """A rich table, one row per line, the campaign named once."""
+def _table(lines: Iterable[Progress]) -> Any:
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), caption=LEGEND, caption_justify="left")
-    for title in ("campaign", "bucket", "versions"):
-        table.add_column(title, no_wrap=True)
-    table.add_column("best", justify="right", no_wrap=True)
-    table.add_column("speedup", justify="right", no_wrap=True)
-    table.add_column("now", overflow="ellipsis", no_wrap=True)
-    last = None
+    table = Table.grid(padding=(0, 2, 0, 0), expand=True)
+    table.add_column(min_width=5, no_wrap=True)
+    table.add_column(min_width=VERSIONS_WIDTH, no_wrap=True)
+    for _ in ("incumbent", "speedup"):
+        table.add_column(min_width=6, justify="right", no_wrap=True)
+    table.add_column(ratio=1, overflow="ellipsis", no_wrap=True)
     for line in lines:
-        campaign = line.campaign
-        name = f"{campaign.operator} {campaign.platform} {campaign.framework}-{campaign.mode}"
         symbols = Text()
-        for outcome in line.outcomes:
+        for outcome in line.outcomes[-VERSIONS_WIDTH:]:
             symbols.append(SYMBOLS.get(outcome, "?"), style=COLORS.get(outcome, ""))
         best = "" if line.incumbent is None else f"v{line.incumbent:03d}"
         speedup = "" if line.speedup is None else f"{line.speedup:.2f}×"
         now = Text(line.ended, style="red" if line.alarm else "dim") if line.ended else Text(line.step)
-        table.add_row("" if name == last else name, line.bucket, symbols, best, speedup, now)
-        last = name
+        table.add_row(f"  {line.bucket}", symbols, best, speedup, now)
     return table
+
+
+def view(lines: Iterable[Progress]) -> Any:
+    """A rich renderable: each campaign's name, then a row per bucket with versions, incumbent, speedup and what runs."""
+    from rich.console import Group
+    from rich.text import Text
+
+    shown: list[Any] = []
+    for campaign, rows in itertools.groupby(lines, key=lambda line: line.campaign):
+        where = f"on {campaign.platform}, {campaign.framework}, {campaign.mode}"
+        shown += [Text.assemble((campaign.operator, "bold"), " ", where), _table(rows)]
+    return Group(*shown, Text(LEGEND, style="dim")) if shown else Text("no campaign yet")
+
+
+def policy_of(results: Path, given: Path | None) -> dict[str, Any]:
+    """Stop rules of the run: from `given`, else as the running or last run left its settings, else the defaults."""
+    left = results / ".run" / "config.yaml"
+    return config.load(given or (left if left.exists() else None))["stop"]
 
 
 def snapshot(results: Path, operator: str | None, policy: Mapping[str, Any]) -> tuple[list[Progress], bool]:
@@ -183,7 +192,7 @@ def follow(results: Path, operator: str | None, policy: Mapping[str, Any], inter
     with Live(auto_refresh=False) as live:
         while True:
             lines, done = snapshot(results, operator, policy)
-            live.update(view(lines) if lines else "no campaign yet", refresh=True)
+            live.update(view(lines), refresh=True)
             if done:
                 return
             time.sleep(interval_s)
@@ -193,18 +202,18 @@ def main(argv: list[str] | None = None) -> int:
     flags = argparse.ArgumentParser(prog="kernelwright watch", description=__doc__)
     flags.add_argument("--results", type=Path, default=Path("results"))
     flags.add_argument("--operator", help="campaigns of this operator only")
-    flags.add_argument("--config", type=Path, help="settings of the run, for its stop rules; default: config/config.yaml")
+    flags.add_argument("--config", type=Path, help="settings of the run, for its stop rules; default: those of the run")
     flags.add_argument("--once", action="store_true", help="print and exit")
     flags.add_argument("--interval", type=float, default=1.0, help="seconds between two looks")
     arguments = flags.parse_args(argv)
-    policy = config.load(arguments.config)["stop"]
+    policy = policy_of(arguments.results, arguments.config)
     if not arguments.once:
         follow(arguments.results, arguments.operator, policy, arguments.interval)
         return 0
     from rich.console import Console
 
     lines, _ = snapshot(arguments.results, arguments.operator, policy)
-    Console(highlight=False).print(view(lines) if lines else "no campaign yet")
+    Console(highlight=False, width=None if sys.stdout.isatty() else PLAIN_WIDTH).print(view(lines))
     return 0
 
 

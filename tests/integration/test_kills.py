@@ -14,24 +14,35 @@ from project import Project
 CHAIN = ("candidate", "plan", "profile", "verify")
 
 
-@pytest.fixture
-def expected(tmp_path):
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory):
     """Artifacts of an undisturbed run."""
-    whole = Project(tmp_path / "whole")
+    whole = Project(tmp_path_factory.mktemp("whole"))
     whole.run()
     return whole.artifacts()
 
 
 def role(process: psutil.Process) -> str:
-    words = " ".join(process.cmdline())
+    try:
+        words = " ".join(process.cmdline())
+    except psutil.Error:  # it ended meanwhile
+        return "gone"
     for part, name in (("fake_steps", "step"), ("engine.workflow", "snakemake"), ("kernelwright.optimize", "driver")):
         if part in words:
             return name
     return "other"
 
 
-@pytest.mark.parametrize("victim", ["driver", "snakemake", "step"])
-@pytest.mark.parametrize("moment", ["buckets", "candidate", "verify"])
+@pytest.mark.parametrize(
+    ("victim", "moment"),
+    [
+        ("driver", "buckets"),
+        ("driver", "verify"),
+        ("snakemake", "candidate"),
+        ("snakemake", "verify"),
+        ("step", "candidate"),
+    ],
+)
 def test_kill_9_then_the_same_artifacts(project, expected, victim, moment):
     project.set(sleep_s=0.15)
     child = project.start()

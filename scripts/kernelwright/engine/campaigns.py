@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from kernelwright import artifacts, paths, stop
+from kernelwright.errors import InputError
 
 
 def of_config(config: Mapping[str, Any]) -> list[paths.Campaign]:
@@ -68,6 +69,24 @@ def prune_placeholders(campaign: paths.Campaign) -> None:
             shutil.rmtree(folder)
 
 
+def drop_unreadable(campaign: paths.Campaign) -> list[Path]:
+    """Delete JSON artifacts that are not whole, and return them: a step was killed while something wrote them.
+
+    Our own steps write whole files, an agent's program may not. memory.json is written last, so a verdict beside one
+    is whole and its samples need not be parsed.
+    """
+    dropped = []
+    for path in sorted(campaign.root.glob("*.json")) + sorted(campaign.root.glob("b[0-9]*/v[0-9]*/**/*.json")):
+        if path.name == "verdict.json" and path.with_name("memory.json").exists():
+            continue
+        try:
+            artifacts.read_json(path)
+        except InputError:
+            path.unlink()
+            dropped.append(path)
+    return dropped
+
+
 def _is_placeholder(path: Path) -> bool:
     # A placeholder is short; a verdict with its samples is not worth parsing for this.
     return path.exists() and path.stat().st_size < 2000 and artifacts.is_pass_through(path)
@@ -84,8 +103,17 @@ def chain_ends(campaign: paths.Campaign, config: Mapping[str, Any]) -> list[Path
     return files
 
 
+def fixed_files(campaign: paths.Campaign) -> list[Path]:
+    """Artifacts of a campaign that do not depend on its buckets."""
+    kernels = [
+        folder / name for folder in (campaign.baseline, campaign.dispatcher) for name in ("kernel.py", "verdict.json")
+    ]
+    reports = [campaign.root / name for name in ("report.html", "report.json")]
+    return [campaign.specs, campaign.signatures, campaign.buckets, *kernels, *reports]
+
+
 def version_files(campaign: paths.Campaign, config: Mapping[str, Any]) -> list[Path]:
-    """Every artifact of every version up to the horizon: what a report reads, so that a deleted one is made again."""
+    """Every artifact of every version up to the horizon."""
     names = [name for step in stop.STEP_OUTPUTS.values() for name in step if name.endswith((".json", ".py"))]
     return [
         campaign.version_dir(bucket, version) / name

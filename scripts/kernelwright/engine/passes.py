@@ -22,6 +22,7 @@ from kernelwright.engine import campaigns
 
 CHAIN_STEPS = ("profile", "plan", "candidate", "verify")
 NOTHING = "nothing to be done"
+ROUNDS = 10  # of passes A and B; each follows an edit whose rerun moved the end of a chain
 
 
 @dataclass
@@ -114,10 +115,12 @@ def write_failures(run: Run) -> None:
 
 
 def prepare(run: Run) -> None:
-    """Forget the failures and placeholders of earlier runs."""
+    """Forget the failures, placeholders and half-written files of earlier runs."""
     run.config.pop("partial", None)
     for campaign in run.campaigns:
         (campaign.root / "failures.json").unlink(missing_ok=True)
+        for path in campaigns.drop_unreadable(campaign):
+            print(f"kernelwright: {path} was not whole; it is made again", flush=True)
         campaigns.prune_placeholders(campaign)
 
 
@@ -144,17 +147,23 @@ def _all_settled(run: Run) -> bool:
     return all(campaigns.settled(campaign, policy, campaigns.failures(campaign)) for campaign in run.campaigns)
 
 
+def _ends(run: Run) -> list[Path]:
+    return [path for campaign in run.campaigns for path in campaigns.chain_ends(campaign, run.config)]
+
+
 def to_reports(run: Run) -> int:
     """All passes of a run; returns 0 when every campaign is finished and none of its buckets failed."""
     code = 0
-    for _ in range(3):  # an edit can open settled buckets again while pass B reruns them
+    for _ in range(ROUNDS):
         lengthen(run)
+        before = _ends(run)
         code, _ = snakemake(run, "all")
         if code != 0 and run.failed and not run.config.get("partial"):
             write_failures(run)
             if run.config.get("partial"):
                 continue
-        if _all_settled(run) or code != 0:
+        # An edit may make a pass rerun versions and so move the ends that it was given.
+        if code != 0 or (_ends(run) == before and _all_settled(run)):
             break
     for campaign in run.campaigns:
         campaigns.prune_placeholders(campaign)

@@ -10,7 +10,7 @@ import mmap
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.overrides import TorchFunctionMode
 
 from kernelwright.judge.arena import span_elements
 
@@ -19,20 +19,23 @@ BAND_VALUE = 0xA7
 MAX_BYTES = 256 << 20  # larger allocations are left to the allocator's own fill
 
 
-class GuardedAllocations(TorchDispatchMode):
-    """Replaces new uninitialised CPU tensors; `broken()` afterwards tells which were written out of bounds."""
+ALLOCATORS = {torch.empty, torch.empty_strided, torch.empty_like, torch.Tensor.new_empty, torch.Tensor.new_empty_strided}
+
+
+class GuardedAllocations(TorchFunctionMode):
+    """Replaces new uninitialised CPU tensors; `broken()` afterwards tells which were written out of bounds.
+
+    A function mode sees what Python allocates. What C++ allocates is filled by the C library (M_PERTURB).
+    """
 
     def __init__(self, poison: int) -> None:
         super().__init__()
         self.poison = poison
         self.made: list[tuple[mmap.mmap, int, str]] = []
-        aten = torch.ops.aten
-        self.allocators = {aten.empty.memory_format, aten.empty_strided.default, aten.empty_like.default,
-                           aten.new_empty.default, aten.new_empty_strided.default}  # fmt: skip
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         made = func(*args, **(kwargs or {}))
-        if func in self.allocators and type(made) is torch.Tensor and made.device.type == "cpu" and made.numel():
+        if func in ALLOCATORS and type(made) is torch.Tensor and made.device.type == "cpu" and made.numel():
             return self.replacement(made)
         return made
 

@@ -36,7 +36,10 @@ class Zygote:
         path = os.pathsep.join(filter(None, [package_parent, os.environ.get("PYTHONPATH")]))
         self.process = subprocess.Popen(
             [sys.executable, "-m", "kernelwright.judge.zygote", str(theirs.fileno())],
-            pass_fds=[theirs.fileno()], env={**os.environ, "PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1"},
+            pass_fds=[theirs.fileno()],
+            # OpenMP threads that wait give their core away after some 10 us: on a busy machine, longer spinning makes a
+            # parallel region cost whole time slices, and that noise hides real differences.
+            env={"GOMP_SPINCOUNT": "10000", **os.environ, "PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1"},
             stdin=subprocess.DEVNULL,
         )  # fmt: skip
         theirs.close()

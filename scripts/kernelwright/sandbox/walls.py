@@ -16,7 +16,8 @@ from pathlib import Path
 from kernelwright.sandbox import linux
 
 KEEP_ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES", "ROCM_PATH", "CC", "CXX",
-                    "LD_LIBRARY_PATH", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "KERNELWRIGHT_TRITON_BACKEND")  # fmt: skip
+                    "LD_LIBRARY_PATH", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "GOMP_SPINCOUNT",
+                    "KERNELWRIGHT_TRITON_BACKEND")  # fmt: skip
 FILE_LIMIT_BYTES = 4 << 30
 PROCESS_LIMIT = 4096
 

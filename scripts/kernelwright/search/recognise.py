@@ -1,8 +1,8 @@
 """Which templates serve an operator: run its reference on small workloads and compare each template's readings of it.
 
 The family and the roles narrow the readings; numbers decide. A reading is kept when its formula, in float64 where the
-reference allows it, gives the reference's outputs on every workload tried, also for inputs scaled down so that an
-epsilon shows. Runs operator code, so a step starts it as a child: `python -m kernelwright.search.recognise`.
+reference allows it, gives the reference's outputs on every workload tried, also for inputs scaled down, to
+zero too, so that an epsilon shows. Runs operator code, so a step starts it as a child: `python -m kernelwright.search.recognise`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from kernelwright.search import templates
 from kernelwright.search.templates.base import Facts
 
 LIMIT = 1e-5  # relative to the largest expected value; a wrong reading of an epsilon or an activation is far above it
-SCALES = (1.0, 1e-3)
+SCALES = (1.0, 1e-3, 0.0)
 MOST_WORKLOADS = 6
 MOST_ELEMENTS = 1 << 22
 TIMEOUT_S = 300.0
@@ -92,7 +92,7 @@ def observe(runtime: Any, workloads: list[Any]) -> Facts:
     return Facts(
         operator=operator.name, family=operator.family, layout=operator.layout, entry=operator.candidate_name,
         init=init, inputs=seen, outputs={name: _fact(value) for name, value in outputs.items()},
-        mutates=tuple(operator.mutates), state=tuple(model.state_dict()) if is_module else (), aliases=aliases,
+        init_values=dict(workloads[0].init_kwargs), mutates=tuple(operator.mutates), state=tuple(model.state_dict()) if is_module else (), aliases=aliases,
     )  # fmt: skip
 
 
@@ -107,7 +107,7 @@ def best_reading(template: Any, facts: Facts, runtime: Any, workloads: list[Any]
     readings = list(template.hypotheses(facts))
     if not readings:
         return None
-    cases = [case for workload in workloads for case in _cases(template, runtime, workload)]
+    cases = [case for workload in workloads for case in _cases(template, facts, runtime, workload)]
     scored = []
     for index, semantics in enumerate(readings):
         worst = 0.0
@@ -123,7 +123,7 @@ def best_reading(template: Any, facts: Facts, runtime: Any, workloads: list[Any]
     return {"semantics": semantics, "error": worst}
 
 
-def _cases(template: Any, runtime: Any, workload: Any) -> list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]]:
+def _cases(template: Any, facts: Facts, runtime: Any, workload: Any) -> list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]]:
     """(constructor arguments, inputs, expected outputs) at each scale; float64 when the reference takes it."""
     import copy
 
@@ -138,7 +138,7 @@ def _cases(template: Any, runtime: Any, workload: Any) -> list[tuple[dict[str, A
                 wide = value.double() if template.PRECISION == "float64" else value
                 inputs[name] = wide * scale if value.element_size() > 1 else wide
         expected = runtime.reference(workload, "cpu")(**copy.deepcopy(inputs))
-        found.append((dict(workload.init_kwargs), inputs, expected))
+        found.append((facts.init_arguments(workload.init_kwargs), inputs, expected))
     return found
 
 

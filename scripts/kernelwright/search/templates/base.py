@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import contextlib
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cache
@@ -36,6 +38,7 @@ class Facts:
     init: tuple[tuple[str, str | None], ...]  # constructor parameter, repr of its default or None
     inputs: dict[str, dict[str, Any]]  # forward argument -> {dtype, rank} or {scalar: True}, in call order
     outputs: dict[str, dict[str, Any]]
+    init_values: dict[str, Any] = field(default_factory=dict)  # constructor arguments of the workload that was run
     mutates: tuple[str, ...] = ()
     state: tuple[str, ...] = ()  # parameters and buffers of the reference module
     aliases: dict[str, str] = field(default_factory=dict)  # output -> input it is the same tensor as
@@ -53,6 +56,19 @@ class Facts:
 
     def dtype(self, name: str) -> str:
         return str(self.inputs.get(name, self.outputs.get(name, {}))["dtype"])
+
+    def init_arguments(self, given: Mapping[str, Any] | None) -> dict[str, Any]:
+        """A workload's constructor arguments with the defaults filled in where they are literals."""
+        defaults = {}
+        for name, text in self.init:
+            with contextlib.suppress(ValueError, SyntaxError, TypeError):
+                defaults[name] = ast.literal_eval(text) if text is not None else None
+        return {**defaults, **(given or {})}
+
+    def init_of_type(self, *types: type) -> list[str]:
+        """Constructor parameters whose value is of one of the types; a bool is no int."""
+        values = self.init_arguments(self.init_values)
+        return [name for name in self.init_names() if type(values.get(name)) in types]
 
     def init_names(self) -> list[str]:
         return [name for name, _ in self.init]
