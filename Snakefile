@@ -8,6 +8,9 @@ min_version("9.27")
 include: "rules/common.smk"
 
 
+container: CONTAINER
+
+
 wildcard_constraints:
     operator=r"[A-Za-z0-9_][A-Za-z0-9_.-]*",
     platform=r"[a-z][a-z0-9_]*",

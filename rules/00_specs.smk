@@ -15,6 +15,6 @@ rule specs:
         operator=operator_content,
         operator_dir=operator_dir,
     shell:
-        "{STEP}.specs --operator-dir {params.operator_dir:q} --platform {wildcards.platform}"
-        " --framework {wildcards.framework} --mode {wildcards.mode} --config {CONFIG_FILE:q} --output {output:q}"
-        " > {log:q} 2>&1"
+        'exec "$KERNELWRIGHT_STEP_PYTHON" -m kernelwright.specs --operator-dir {params.operator_dir:q}'
+        " --platform {wildcards.platform} --framework {wildcards.framework} --mode {wildcards.mode}"
+        ' --config "$KERNELWRIGHT_CONFIG" --output {output:q} > {log:q} 2>&1'

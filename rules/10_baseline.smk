@@ -15,5 +15,6 @@ rule baseline:
         operator_dir=operator_dir,
         directory=subpath(output[0], parent=True),
     shell:
-        "{STEP}.baseline --specs {input:q} --operator-dir {params.operator_dir:q} --config {CONFIG_FILE:q}"
+        'exec "$KERNELWRIGHT_STEP_PYTHON" -m kernelwright.baseline --specs {input:q}'
+        ' --operator-dir {params.operator_dir:q} --config "$KERNELWRIGHT_CONFIG"'
         " --output-dir {params.directory:q} > {log:q} 2>&1"

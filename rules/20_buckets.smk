@@ -13,8 +13,8 @@ rule signatures:
         code=digest("signatures"),
         operator_dir=operator_dir,
     shell:
-        "{STEP}.signatures --specs {input:q} --operator-dir {params.operator_dir:q} --output {output:q}"
-        " > {log:q} 2>&1"
+        'exec "$KERNELWRIGHT_STEP_PYTHON" -m kernelwright.signatures --specs {input:q}'
+        " --operator-dir {params.operator_dir:q} --output {output:q} > {log:q} 2>&1"
 
 
 # The one checkpoint: the list of buckets is known from here on.
@@ -34,5 +34,5 @@ checkpoint buckets:
         code=digest("buckets"),
         cap=config["buckets"]["max"],
     shell:
-        "{STEP}.buckets --specs {input.specs:q} --signatures {input.signatures:q} --max {params.cap}"
-        " --output {output:q} > {log:q} 2>&1"
+        'exec "$KERNELWRIGHT_STEP_PYTHON" -m kernelwright.buckets --specs {input.specs:q}'
+        " --signatures {input.signatures:q} --max {params.cap} --output {output:q} > {log:q} 2>&1"

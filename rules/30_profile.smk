@@ -15,5 +15,6 @@ rule profile:
         operator_dir=operator_dir,
         campaign=subpath(output[0], ancestor=3),
     shell:
-        "{STEP}.profile --campaign {params.campaign:q} --bucket {wildcards.bucket} --version {wildcards.version}"
-        " --operator-dir {params.operator_dir:q} --config {CONFIG_FILE:q} --output {output:q} > {log:q} 2>&1"
+        'exec "$KERNELWRIGHT_STEP_PYTHON" -m kernelwright.profile --campaign {params.campaign:q}'
+        " --bucket {wildcards.bucket} --version {wildcards.version} --operator-dir {params.operator_dir:q}"
+        ' --config "$KERNELWRIGHT_CONFIG" --output {output:q} > {log:q} 2>&1'

@@ -16,6 +16,7 @@ rule plan:
         operator_dir=operator_dir,
         campaign=subpath(output.plan, ancestor=3),
     shell:
-        "{STEP}.plan --campaign {params.campaign:q} --bucket {wildcards.bucket} --version {wildcards.version}"
-        " --operator-dir {params.operator_dir:q} --config {CONFIG_FILE:q} --output {output.plan:q}"
-        " --markdown {output.markdown:q} > {log:q} 2>&1"
+        'exec "$KERNELWRIGHT_STEP_PYTHON" -m kernelwright.plan --campaign {params.campaign:q}'
+        " --bucket {wildcards.bucket} --version {wildcards.version} --operator-dir {params.operator_dir:q}"
+        ' --config "$KERNELWRIGHT_CONFIG" --output {output.plan:q} --markdown {output.markdown:q}'
+        " > {log:q} 2>&1"

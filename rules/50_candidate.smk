@@ -18,6 +18,6 @@ rule candidate:
         directory=subpath(output[0], parent=True),
         campaign=subpath(output[0], ancestor=4),
     shell:
-        "{STEP}.candidate --campaign {params.campaign:q} --bucket {wildcards.bucket} --version {wildcards.version}"
-        " --operator-dir {params.operator_dir:q} --config {CONFIG_FILE:q} --output-dir {params.directory:q}"
-        " > {log:q} 2>&1"
+        'exec "$KERNELWRIGHT_STEP_PYTHON" -m kernelwright.candidate --campaign {params.campaign:q}'
+        " --bucket {wildcards.bucket} --version {wildcards.version} --operator-dir {params.operator_dir:q}"
+        ' --config "$KERNELWRIGHT_CONFIG" --output-dir {params.directory:q} > {log:q} 2>&1'

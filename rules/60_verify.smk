@@ -16,6 +16,7 @@ rule verify:
         operator_dir=operator_dir,
         campaign=subpath(output.verdict, ancestor=3),
     shell:
-        "{STEP}.verify --campaign {params.campaign:q} --bucket {wildcards.bucket} --version {wildcards.version}"
-        " --operator-dir {params.operator_dir:q} --config {CONFIG_FILE:q} --output {output.verdict:q}"
-        " --memory {output.memory:q} > {log:q} 2>&1"
+        'exec "$KERNELWRIGHT_STEP_PYTHON" -m kernelwright.verify --campaign {params.campaign:q}'
+        " --bucket {wildcards.bucket} --version {wildcards.version} --operator-dir {params.operator_dir:q}"
+        ' --config "$KERNELWRIGHT_CONFIG" --output {output.verdict:q} --memory {output.memory:q}'
+        " > {log:q} 2>&1"

@@ -21,5 +21,6 @@ rule dispatch:
         directory=subpath(output[0], parent=True),
         campaign=subpath(output[0], ancestor=2),
     shell:
-        "{STEP}.dispatch --campaign {params.campaign:q} --operator-dir {params.operator_dir:q}"
-        " --config {CONFIG_FILE:q} --output-dir {params.directory:q} > {log:q} 2>&1"
+        'exec "$KERNELWRIGHT_STEP_PYTHON" -m kernelwright.dispatch --campaign {params.campaign:q}'
+        ' --operator-dir {params.operator_dir:q} --config "$KERNELWRIGHT_CONFIG"'
+        " --output-dir {params.directory:q} > {log:q} 2>&1"

@@ -18,5 +18,5 @@ rule report:
         stop=config["stop"],  # the report says why each bucket stopped
         campaign=subpath(output.html, parent=True),
     shell:
-        "{STEP}.report --campaign {params.campaign:q} --config {CONFIG_FILE:q} --output {output.html:q}"
-        " --json {output.json:q} > {log:q} 2>&1"
+        'exec "$KERNELWRIGHT_STEP_PYTHON" -m kernelwright.report --campaign {params.campaign:q}'
+        ' --config "$KERNELWRIGHT_CONFIG" --output {output.html:q} --json {output.json:q} > {log:q} 2>&1'

@@ -1,22 +1,20 @@
 # Settings, paths and input functions of the rules; everything else is in scripts/kernelwright.
-import os
 import sys
 from pathlib import Path
 
 from snakemake.exceptions import IncompleteCheckpointException
 
-SCRIPTS = str(Path(workflow.basedir) / "scripts")
-if Path(
-    SCRIPTS, "kernelwright"
+SCRIPTS = Path(workflow.basedir) / "scripts"
+if (
+    SCRIPTS / "kernelwright"
 ).is_dir():  # a checkout; an installed package needs no path
-    sys.path.insert(0, SCRIPTS)
-    search_path = [SCRIPTS, *filter(None, [os.environ.get("PYTHONPATH")])]
-    os.environ["PYTHONPATH"] = os.pathsep.join(search_path)
+    sys.path.insert(0, str(SCRIPTS))
 
 from kernelwright import operators, paths
 from kernelwright import config as settings
 from kernelwright.code_digest import digest
 from kernelwright.engine import campaigns, targets
+from kernelwright.knowledge import platforms
 
 CONFIG_FILE = str(next(iter(workflow.configfiles), settings.default_path()))
 config.update(targets.resolved(settings.load(Path(CONFIG_FILE))))
@@ -24,9 +22,12 @@ CAMPAIGNS = campaigns.of_config(config)
 CAMPAIGN = f"{config['results']}/{{operator}}/{{platform}}/{{framework}}-{{mode}}"
 VERSION = f"{CAMPAIGN}/{{bucket}}/v{{version}}"
 LOGS = f"{CAMPAIGN}/logs"
-# `exec`: the step is Snakemake's own child, so that it dies with it.
-STEP = (
-    f"exec {os.environ.get('KERNELWRIGHT_STEP_PYTHON', sys.executable)} -m kernelwright"
+targets.set_environment(
+    CONFIG_FILE
+)  # the shells read KERNELWRIGHT_STEP_PYTHON and KERNELWRIGHT_CONFIG
+# Used with --software-deployment-method apptainer only.
+CONTAINER = (
+    f"docker-daemon://kernelwright-{platforms.load(config['platform']).vendor}:latest"
 )
 
 

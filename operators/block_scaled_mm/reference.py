@@ -10,9 +10,7 @@ class Model(nn.Module):
         self.group_n = group_n
         self.group_k = group_k
 
-    def forward(
-        self, a: torch.Tensor, b: torch.Tensor, a_scales: torch.Tensor, b_scales: torch.Tensor
-    ) -> torch.Tensor:
+    def forward(self, a: torch.Tensor, b: torch.Tensor, a_scales: torch.Tensor, b_scales: torch.Tensor) -> torch.Tensor:
         (n, k), group_n, group_k = b.shape, self.group_n, self.group_k
         a_scale = a_scales.repeat_interleave(group_k, dim=1)[:, :k]  # (m, k)
         b_scale = b_scales.repeat_interleave(group_n, dim=0)[:n].repeat_interleave(group_k, dim=1)[:, :k]  # (n, k)

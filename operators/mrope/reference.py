@@ -21,7 +21,7 @@ class Model(nn.Module):
         self.neox = is_neox_style
 
     def select(self, table: torch.Tensor) -> torch.Tensor:
-        """Take each rotated dimension from its position axis: (3, token_count, rotary_dim / 2) -> (token_count, rotary_dim / 2)."""
+        """Take each rotated dimension from its position axis."""  # (3, tokens, half) -> (tokens, half)
         if self.interleaved:  # dimension i belongs to axis i % 3 while that axis has dimensions left
             chosen = table[0].clone()
             for axis in (1, 2):

@@ -1,7 +1,7 @@
 """Step `buckets`: sets of workloads that get a kernel each, exact, disjoint and found again from signatures alone.
 
-A bucket's rule is a layout key and a half-open range of input bytes. Workloads are first split by layout key, then where
-the cost regime changes (launch-bound, cache-resident, streaming), then at natural gaps in log2 of the input bytes.
+A bucket's rule is a layout key and a half-open range of input bytes. Workloads are first split by layout key, then
+where the cost regime changes (launch-bound, cache-resident, streaming), then at natural gaps in log2 of the bytes.
 Neighbours are merged, the closest first and across a regime last, until no more than `--max` are left. Two workloads
 with the same key and the same bytes are never split.
 """
@@ -28,8 +28,8 @@ MAX_BUCKETS = 100  # ids are b00 to b99
 def layout_key(signature: Mapping[str, Any]) -> str:
     """Dtypes, ranks, contiguity and non-tensor arguments of a call, `;`-joined in call order.
 
-    A tensor is `name:dtype:rank:c` (contiguous) or `...:s` (strided); a bool, string or None, which choose a code path, is
-    `name=repr(value)`; any other argument is its type's name, `name=int`: numbers are sizes, not layouts. From live
+    A tensor is `name:dtype:rank:c` (contiguous) or `...:s` (strided); a bool, string or None, which choose a code path,
+    is `name=repr(value)`; any other argument is its type's name, `name=int`: numbers are sizes, not layouts. From live
     values: `str(t.dtype).removeprefix("torch.")`, `t.dim()`, `t.is_contiguous()`; nothing synchronises.
     """
     return ";".join(argument_key(name, entry) for name, entry in signature["args"].items())
@@ -133,11 +133,13 @@ def boundary(smaller: int, larger: int) -> int:
 
 
 def partition(specs: Mapping[str, Any], signatures: Mapping[str, Any], cap: int) -> list[dict[str, Any]]:
-    """Buckets of a campaign in order of size. Raises InputError when specs and signatures differ in their workloads."""
+    """Buckets of a campaign in order of size. Raises InputError when specs and signatures differ in workloads."""
     table = signatures["workloads"]
     if set(table) != set(specs["workloads"]):
         differing = sorted(set(table) ^ set(specs["workloads"]))
-        raise InputError(f"signatures: workloads: {', '.join(differing[:5])} not in both signatures.json and specs.json")
+        raise InputError(
+            f"signatures: workloads: {', '.join(differing[:5])} not in both signatures.json and specs.json"
+        )
     groups: dict[str, dict[str, int]] = {}
     for workload, signature in table.items():
         groups.setdefault(layout_key(signature), {})[workload] = signature["input_bytes"]
@@ -201,7 +203,7 @@ def check(buckets: Sequence[Mapping[str, Any]], signatures: Mapping[str, Any]) -
         for workload in bucket["workloads"]:
             found = match(signatures[workload], buckets)
             if found != bucket["id"]:
-                raise KernelwrightError(f"buckets: workload {workload} is in {bucket['id']}, its signature matches {found}")
+                raise KernelwrightError(f"buckets: {workload} is in {bucket['id']}, its signature matches {found}")
 
 
 def main(argv: list[str] | None = None) -> int:

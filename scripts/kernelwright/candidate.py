@@ -20,9 +20,9 @@ from kernelwright.agents.base import BLOCKED, CANDIDATE_READY, FAILED, EpisodeCo
 def judge_call(ctx: EpisodeContext, operator_dir: Path) -> JudgeCall:
     """The judge as agents of this episode may call it: against the incumbent, on workloads of the bucket."""
 
-    def call(kernel: Path, workloads: tuple[str, ...], depth: str, samples: int) -> dict[str, Any]:
+    def call(kernel: Path, workloads: tuple[str, ...], samples: int, seeds: int) -> dict[str, Any]:
         against = ctx.incumbent_file
-        request = judging.request(ctx.specs, ctx.config, operator_dir, kernel, workloads, against=against, depth=depth)
+        request = judging.request(ctx.specs, ctx.config, operator_dir, kernel, workloads, against=against, seeds=seeds)
         verdict, _ = judging.evaluate(replace(request, samples=samples))
         return verdict
 

@@ -22,16 +22,19 @@ MARKDOWN = """# Plan {bucket} v{version:03d}: {status}
 
 
 def check_evidence(plan: Mapping[str, Any], profile: Mapping[str, Any]) -> None:
-    """Every cited metric must be in the profile with that value and unit. Raises InputError naming the first that is not."""
+    """Every cited metric must be in the profile with that value and unit. Raises InputError naming one that is not."""
     metrics = profile["metrics"]
     for entry in plan["evidence"]:
         name = entry["metric"]
         if name not in metrics:
-            raise InputError(f"plan: evidence: metric {name!r} is not in the profile; allowed: {', '.join(sorted(metrics))}")
+            raise InputError(
+                f"plan: evidence: metric {name!r} is not in the profile; allowed: {', '.join(sorted(metrics))}"
+            )
         known = metrics[name]
         if entry["unit"] != known["unit"] or not _same(entry["value"], known["value"]):
             raise InputError(
-                f"plan: evidence: {name}: {entry['value']} {entry['unit']}, the profile has {known['value']} {known['unit']}"
+                f"plan: evidence: {name}: {entry['value']} {entry['unit']}, "
+                f"the profile has {known['value']} {known['unit']}"
             )
 
 
@@ -57,7 +60,12 @@ def make(ctx: EpisodeContext, agent_name: str, where: Path) -> dict[str, Any]:
         body = agents.get(agent_name).plan(ctx)
         usage = body.get("usage")
         body = {**head, "agent": agent_name, **body}
-        check = {"schema_version": artifacts.SCHEMA_VERSION, "kind": "plan", "provenance": artifacts.provenance(), **body}
+        check = {
+            "schema_version": artifacts.SCHEMA_VERSION,
+            "kind": "plan",
+            "provenance": artifacts.provenance(),
+            **body,
+        }
         artifacts.validate(check, "plan", where)
         check_evidence(body, ctx.profile)
         return body
@@ -72,12 +80,11 @@ def markdown(plan: Mapping[str, Any]) -> str:
         body = f"The agent `{plan['agent']}` is blocked: {plan['blocker']}."
     else:
         evidence = [f"- {entry['metric']}: {_number(entry['value'])} {entry['unit']}" for entry in plan["evidence"]]
-        gain = plan["predicted_gain"]
         lines = [
             f"**Hypothesis.** {plan['hypothesis']}",
             f"**Change** ({plan['category']}). {plan['change']}",
             "**Evidence.**\n\n" + ("\n".join(evidence) or "- none"),
-            f"**Predicted gain.** {'unknown' if gain is None else f'at most {gain:.2f}x, if the top bottleneck were gone'}",
+            f"**Predicted gain.** {_gain(plan['predicted_gain'])}",
         ]
         if plan["wiki"]:
             lines.append("**Wiki cards.** " + ", ".join(plan["wiki"]))
@@ -85,6 +92,10 @@ def markdown(plan: Mapping[str, Any]) -> str:
             lines.append("**Left out of planning this time.**\n\n" + "\n".join(f"- {text}" for text in plan["dropout"]))
         body = "\n\n".join(lines)
     return MARKDOWN.format(bucket=plan["bucket"], version=plan["version"], status=plan["status"], body=body)
+
+
+def _gain(value: float | None) -> str:
+    return "unknown" if value is None else f"at most {value:.2f}x, if the top bottleneck were gone"
 
 
 def _number(value: float | None) -> str:
@@ -105,7 +116,11 @@ def main(argv: list[str] | None = None) -> int:
     plan = make(ctx, settings["agent"], arguments.output)
     profile = campaign.version_dir(arguments.bucket, arguments.version) / "profile.json"
     artifacts.write(
-        arguments.output, "plan", plan, agent=settings["agent"], parents={"profile.json": artifacts.sha256_file(profile)}
+        arguments.output,
+        "plan",
+        plan,
+        agent=settings["agent"],
+        parents={"profile.json": artifacts.sha256_file(profile)},
     )
     artifacts.write_text(arguments.markdown, markdown(plan))
     return 0

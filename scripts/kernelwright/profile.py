@@ -35,7 +35,9 @@ def representative(workloads: Sequence[str], specs: Mapping[str, Any], most: int
     return [ordered[round(index * (len(ordered) - 1) / (most - 1))] for index in range(most)]
 
 
-def reusable(campaign: Campaign, bucket: str, version: int, kernel_sha256: str, workloads: list[str]) -> dict[str, Any] | None:
+def reusable(
+    campaign: Campaign, bucket: str, version: int, kernel_sha256: str, workloads: list[str]
+) -> dict[str, Any] | None:
     """The previous version's profile when it is of the same kernel and workloads and of the same specs."""
     path = campaign.version_dir(bucket, version - 1) / "profile.json"
     if version < 2 or not path.is_file() or artifacts.is_pass_through(path):
@@ -46,19 +48,31 @@ def reusable(campaign: Campaign, bucket: str, version: int, kernel_sha256: str, 
     return record if same and specs == artifacts.sha256_file(campaign.specs) else None
 
 
-def measure_in_child(operator_dir: Path, kernel: Path, workloads: list[str], device: str, timeout_s: float) -> dict[str, Any]:
-    """Run profilers.child. Raises KernelwrightError with its last line when it fails or takes longer than `timeout_s`."""
+def measure_in_child(
+    operator_dir: Path, kernel: Path, workloads: list[str], device: str, timeout_s: float
+) -> dict[str, Any]:
+    """Run profilers.child. Raises KernelwrightError with its last line when it fails or takes too long."""
     import os
 
     with tempfile.TemporaryDirectory(prefix="kernelwright-profile-") as folder:
         copy = Path(folder) / "kernel.py"
         shutil.copyfile(kernel, copy)
         output = Path(folder) / "raw.json"
-        command = [sys.executable, "-m", "kernelwright.profilers.child", "--operator-dir", str(operator_dir), "--kernel", str(copy)]
+        command = [
+            sys.executable,
+            "-m",
+            "kernelwright.profilers.child",
+            "--operator-dir",
+            str(operator_dir),
+            "--kernel",
+            str(copy),
+        ]
         command += ["--workloads", *workloads, "--device", device, "--output", str(output)]
         environment = {**os.environ, "PATH": search_path(), "TORCH_EXTENSIONS_DIR": str(Path(folder) / "extensions")}
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, check=False, env=environment)
+            done = subprocess.run(
+                command, capture_output=True, text=True, timeout=timeout_s, check=False, env=environment
+            )
         except subprocess.TimeoutExpired:
             raise KernelwrightError(f"{kernel}: profiling took longer than {timeout_s:.0f} s") from None
         if done.returncode != 0 or not output.is_file():
@@ -87,12 +101,21 @@ def main(argv: list[str] | None = None) -> int:
     specs = artifacts.read(campaign.specs, "specs")
     incumbent = stop.walk(campaign, bucket, settings["stop"], before=version).incumbent
     workloads = representative(context.bucket_workloads(campaign, bucket), specs)
-    head = {"bucket": bucket, "version": version, "tool": TOOL, "kernel_sha256": incumbent["kernel_sha256"], "workloads": workloads}
+    head = {
+        "bucket": bucket,
+        "version": version,
+        "tool": TOOL,
+        "kernel_sha256": incumbent["kernel_sha256"],
+        "workloads": workloads,
+    }
     facts: dict[str, Any] = {"platform": specs["platform"]["name"], "device": specs["platform"]["device"]}
-    facts |= {"kernel_sha256": incumbent["kernel_sha256"], "parents": {"specs.json": artifacts.sha256_file(campaign.specs)}}
+    facts |= {
+        "kernel_sha256": incumbent["kernel_sha256"],
+        "parents": {"specs.json": artifacts.sha256_file(campaign.specs)},
+    }
     previous = reusable(campaign, bucket, version, incumbent["kernel_sha256"], workloads)
     if previous is not None:
-        body = {key: previous[key] for key in ("metrics", "hot", "bottlenecks") if key in previous}
+        body: dict[str, Any] = {key: previous[key] for key in ("metrics", "hot", "bottlenecks") if key in previous}
         origin = previous["provenance"].get("reused_from") or f"{bucket}/v{version - 1:03d}/profile.json"
         artifacts.write(arguments.output, "profile", {**head, **body}, reused_from=origin, **facts)
         return 0

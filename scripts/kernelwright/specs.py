@@ -1,4 +1,4 @@
-"""Step `specs`: the operator's contract, the platform's facts with their sources, work and roofline floor per workload."""
+"""Step `specs`: the operator's contract, platform facts with sources, and work and roofline floor per workload."""
 
 from __future__ import annotations
 
@@ -74,7 +74,8 @@ def traffic(operator: Operator, workload_ids: Sequence[str]) -> dict[str, dict[s
     workloads = [operator.workload(key) for key in workload_ids]
     if operator.traffic:
         return {workload.id: declared_traffic(operator, workload) for workload in workloads}
-    shaped = all(inspection.declared_bytes(operator, workloads[0], group) is not None for group in ("inputs", "outputs"))
+    groups = ("inputs", "outputs")
+    shaped = all(inspection.declared_bytes(operator, workloads[0], group) is not None for group in groups)
     found = {} if shaped else inspection.in_child(operator, workload_ids, with_outputs=True)
     return {workload.id: counted_traffic(operator, workload, found.get(workload.id)) for workload in workloads}
 
@@ -102,7 +103,9 @@ def workload_section(operator: Operator, workload_ids: Sequence[str], facts: roo
     return section
 
 
-def build(operator: Operator, platform: platforms.Platform, framework: str, mode: str, target: float | None) -> dict[str, Any]:
+def build(
+    operator: Operator, platform: platforms.Platform, framework: str, mode: str, target: float | None
+) -> dict[str, Any]:
     """Body of specs.json."""
     facts = platforms.resolve_facts(platform)
     return {
@@ -126,7 +129,8 @@ def report_unknown(specs: Mapping[str, Any]) -> None:
     missing = roofline.unknown_facts(facts, ("memory_bandwidth_gb_s", "last_level_cache_bytes", "launch_us"))
     missing += [name for name, fact in facts.items() if fact["value"] is None and name not in missing]
     if missing:
-        print(f"specs: platform {specs['platform']['name']}: unknown, left out of the floors: {', '.join(missing)}", file=sys.stderr)
+        name = specs["platform"]["name"]
+        print(f"specs: platform {name}: unknown, left out of the floors: {', '.join(missing)}", file=sys.stderr)
     without = [key for key, workload in specs["workloads"].items() if workload["floor"]["floor_us"] is None]
     if without:
         print(f"specs: no roofline floor for {len(without)} of {len(specs['workloads'])} workloads", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Who writes plans and candidates. An agent is a module here with an `AGENT` object (see base.Agent), loaded by name."""
+"""Who writes plans and candidates. An agent is a module here with an `AGENT` object (base.Agent), loaded by name."""
 
 from __future__ import annotations
 

@@ -11,8 +11,8 @@ from kernelwright.paths import Campaign
 
 CANDIDATE_READY, PIVOT, BLOCKED, FAILED = "candidate_ready", "pivot", "blocked", "failed"
 
-# Judge as an agent may call it: (kernel file, workload ids, depth, samples) -> verdict body.
-JudgeCall = Callable[[Path, tuple[str, ...], str, int], dict[str, Any]]
+# Judge as an agent may call it: (kernel file, workload ids, samples, seeds) -> verdict body.
+JudgeCall = Callable[[Path, tuple[str, ...], int, int], dict[str, Any]]
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The built-in agent: template variants, Inductor lowerings and retuning, by measurement. Uses no model and no account."""
+"""The built-in agent: templates, Inductor lowerings and retuning, by measurement. Uses no model and no account."""
 
 from __future__ import annotations
 
@@ -57,7 +57,9 @@ def read_recipe(kernel: Path) -> dict[str, Any] | None:
     return None
 
 
-def ideas(matches: list[dict[str, Any]], framework: str, bound: str | None, incumbent: Path, version: int) -> list[Idea]:
+def ideas(
+    matches: list[dict[str, Any]], framework: str, bound: str | None, incumbent: Path, version: int
+) -> list[Idea]:
     """Ideas in the order they are tried: templates (those that act on the top bottleneck first), Inductor, retuning."""
     found = []
     for match in sorted(matches, key=lambda m: (bound not in templates.get(m["template"]).ADDRESSES, m["template"])):
@@ -95,11 +97,14 @@ def _retunings(matches: list[dict[str, Any]], incumbent: Path, version: int) -> 
             category="tuning",
             change=f"vary the parameters of v{version:03d} one and two at a time",
             recipe={
-                "source": "retune", "template": name, "semantics": known[name],
-                "parameters": recipe["parameters"], "of": version,
+                "source": "retune",
+                "template": name,
+                "semantics": known[name],
+                "parameters": recipe["parameters"],
+                "of": version,
             },
         )
-    ]  # fmt: skip
+    ]
 
 
 def idea_key(recipe: Mapping[str, Any]) -> str:
@@ -125,18 +130,31 @@ class SearchAgent:
         version = int(ctx.incumbent["version"])
         idea = pick(ideas(found["matches"], framework, bound, ctx.incumbent_file, version), ctx.memories)
         usage = no_model_usage(time.monotonic() - start)
-        evidence = [{"metric": name, **_metric(ctx.profile, name)} for name in (bottlenecks[0]["evidence"] if bottlenecks else [])]
+        evidence = [
+            {"metric": name, **_metric(ctx.profile, name)}
+            for name in (bottlenecks[0]["evidence"] if bottlenecks else [])
+        ]
         common = {"evidence": evidence, "wiki": [], "dropout": list(ctx.dropout), "usage": usage}
         if idea is None:
             return {
-                **common, "status": BLOCKED, "blocker": NOTHING_LEFT, "hypothesis": "", "category": "other", "change": "",
+                **common,
+                "status": BLOCKED,
+                "blocker": NOTHING_LEFT,
+                "hypothesis": "",
+                "category": "other",
+                "change": "",
                 "predicted_gain": None,
-            }  # fmt: skip
+            }
         return {
-            **common, "status": "planned", "blocker": None, "hypothesis": idea.hypothesis, "category": idea.category,
-            "change": idea.change, "recipe": idea.recipe,
+            **common,
+            "status": "planned",
+            "blocker": None,
+            "hypothesis": idea.hypothesis,
+            "category": idea.category,
+            "change": idea.change,
+            "recipe": idea.recipe,
             "predicted_gain": bottlenecks[0]["expected_gain"] if bottlenecks else None,
-        }  # fmt: skip
+        }
 
     def candidate(self, ctx: EpisodeContext, plan: Mapping[str, Any]) -> Outcome:
         start = time.monotonic()
@@ -144,14 +162,18 @@ class SearchAgent:
         try:
             kernels = proposals(ctx, recipe)
         except KernelwrightError as error:
-            return Outcome(PIVOT, str(error), no_model_usage(time.monotonic() - start), [{"event": "refused", "why": str(error)}])
+            return Outcome(
+                PIVOT, str(error), no_model_usage(time.monotonic() - start), [{"event": "refused", "why": str(error)}]
+            )
         with tempfile.TemporaryDirectory(prefix="kernelwright-search-") as folder:
             best, trials = compete(ctx, kernels, Path(folder))
         usage = no_model_usage(time.monotonic() - start, trials=len(trials))
         log = [_log_line(trial, kernels) for trial in trials]
         if best is None:
             reason, count = Counter(trial.reason for trial in trials).most_common(1)[0]
-            return Outcome(FAILED, f"none of {len(kernels)} kernels passed the judge; {count} times {reason}", usage, log)
+            return Outcome(
+                FAILED, f"none of {len(kernels)} kernels passed the judge; {count} times {reason}", usage, log
+            )
         if ctx.kernel_file is None:
             raise ValueError("the candidate step needs a kernel file")
         ctx.kernel_file.write_text(kernels[best][1])
@@ -196,10 +218,13 @@ def compete(
         files.append(folder / f"trial_{index:02d}" / "kernel.py")
         files[-1].parent.mkdir()
         files[-1].write_text(text)
-    rounds = halving.rungs(len(kernels), settings["finalists"], by_weight(ctx), ctx.config["judge"]["samples"])
+    judge_settings = ctx.config["judge"]
+    rounds = halving.rungs(
+        len(kernels), settings["finalists"], by_weight(ctx), judge_settings["samples"], judge_settings["seeds"]
+    )
 
     def measure(index: int, rung: halving.Rung) -> halving.Trial:
-        verdict = judge(files[index], rung.workloads, rung.depth, rung.samples)
+        verdict = judge(files[index], rung.workloads, rung.samples, rung.seeds)
         score, reason = score_of(verdict)
         facts = {"status": verdict["status"], "sentence": verdict["sentence"], "seconds": verdict["duration_s"]}
         return halving.Trial(index, rung.index, score, reason, facts)
@@ -242,9 +267,14 @@ def _metric(profile: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 def _log_line(trial: halving.Trial, kernels: list[tuple[dict[str, Any], str]]) -> dict[str, Any]:
     return {
-        "event": "trial", "candidate": trial.candidate, "round": trial.rung, "score": trial.score, "reason": trial.reason,
-        "parameters": kernels[trial.candidate][0], **trial.facts,
-    }  # fmt: skip
+        "event": "trial",
+        "candidate": trial.candidate,
+        "round": trial.rung,
+        "score": trial.score,
+        "reason": trial.reason,
+        "parameters": kernels[trial.candidate][0],
+        **trial.facts,
+    }
 
 
 AGENT = SearchAgent()

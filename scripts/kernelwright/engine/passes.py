@@ -60,6 +60,8 @@ def command(run: Run, target: str, *flags: str) -> list[str]:
     words += ["--snakefile", str(paths.project_root() / "Snakefile"), "--directory", str(run.directory)]
     words += ["--configfile", str(run.write_config().resolve())]
     words += ["--cores", str(run.jobs), "--profile", str(run.profile)]
+    if "executor" not in artifacts.load_yaml(run.profile / "config.yaml"):
+        words += ["--max-jobs-per-timespan", "0/1s"]  # on this machine: no limit, see engine.workflow
     return [*words, *flags]
 
 
@@ -67,7 +69,7 @@ def snakemake(run: Run, target: str, *flags: str, quiet: bool = False) -> tuple[
     """One pass; returns (exit code, output when `quiet`). Failed steps are added to `run.failed`."""
     run.events.parent.mkdir(parents=True, exist_ok=True)
     run.events.unlink(missing_ok=True)
-    env = {**os.environ, **run.env, "KERNELWRIGHT_RUN": "1", "KERNELWRIGHT_EVENTS": str(run.events.resolve())}
+    env = {**os.environ, **run.env, "KERNELWRIGHT_EVENTS": str(run.events.resolve())}
     # A session of its own: Ctrl-C reaches the driver alone, which ends everything in order.
     child = subprocess.Popen(
         command(run, target, *flags),

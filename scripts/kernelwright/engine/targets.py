@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 import copy
+import os
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from kernelwright import paths
 from kernelwright.errors import InputError
+
+STEP_PYTHON = "KERNELWRIGHT_STEP_PYTHON"  # interpreter of the steps; tests put theirs here
+
+
+def set_environment(config_file: str) -> None:
+    """What the rules' shells read: the interpreter, the package's path and the merged settings."""
+    os.environ.setdefault(STEP_PYTHON, sys.executable)
+    os.environ["KERNELWRIGHT_CONFIG"] = config_file
+    os.environ["KERNELWRIGHT_RUN"] = "1"  # steps die with their parent
+    inherited = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+    os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys([str(paths.PACKAGE.parent), *inherited]))
 
 
 def resolved(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -22,7 +22,10 @@ def availability() -> tuple[bool, str]:
         return False, "torch is missing: pip install torch"
     compiler = os.environ.get("CXX", "g++")
     if shutil.which(compiler) is None:
-        return False, f"no C++ compiler {compiler!r} on PATH: install g++ (Debian, Ubuntu: apt-get install g++) or set CXX"
+        return (
+            False,
+            f"no C++ compiler {compiler!r} on PATH: install g++ (Debian, Ubuntu: apt-get install g++) or set CXX",
+        )
     if shutil.which("ninja", path=search_path()) is None:
         return False, "ninja is missing: pip install ninja"
     return True, f"{shutil.which(compiler)}"

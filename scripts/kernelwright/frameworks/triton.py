@@ -13,7 +13,7 @@ DEVICE_NODES = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")  # NVIDIA, AMD, either
 
 
 def availability() -> tuple[bool, str]:
-    """Whether Triton kernels can run here; light: looks for packages and device nodes, imports neither torch nor triton."""
+    """Whether Triton kernels can run here: looks for packages and device nodes, imports neither torch nor triton."""
     if find_spec("torch") is None:
         return False, "torch is missing: pip install torch"
     if find_spec("triton") is None:

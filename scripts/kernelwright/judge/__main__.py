@@ -21,16 +21,28 @@ EXIT_CODES = {"accepted": 0, "rejected": 1, "failed": 1, "invalid_problem": 2}
 
 def parser() -> argparse.ArgumentParser:
     """Flags of a judgement."""
-    made = argparse.ArgumentParser(prog="kernelwright judge", description="Judge one candidate kernel, or compare two. "
-                                   "`kernelwright judge serve --socket PATH` starts a warm server instead.", allow_abbrev=False)  # fmt: skip
-    made.add_argument("--operator", required=True, metavar="DIR", help="operator folder, or the name of one under operators/")
+    made = argparse.ArgumentParser(
+        prog="kernelwright judge",
+        description="Judge one candidate kernel, or compare two. "
+        "`kernelwright judge serve --socket PATH` starts a warm server instead.",
+        allow_abbrev=False,
+    )
+    made.add_argument(
+        "--operator", required=True, metavar="DIR", help="operator folder, or the name of one under operators/"
+    )
     made.add_argument("--candidate", required=True, metavar="FILE", help="the kernel to judge")
     made.add_argument("--platform", default="auto", help="file of config/platforms (default: this machine's)")
     made.add_argument("--framework", default=None, help="what the kernel is written in")
-    made.add_argument("--mode", choices=MODES, default="leaderboard", help="production: self-contained in its framework")
-    made.add_argument("--workloads", default=None, metavar="IDS", help="comma-separated ids (default: the platform's set)")
+    made.add_argument(
+        "--mode", choices=MODES, default="leaderboard", help="production: self-contained in its framework"
+    )
+    made.add_argument(
+        "--workloads", default=None, metavar="IDS", help="comma-separated ids (default: the platform's set)"
+    )
     made.add_argument("--against", default=None, metavar="FILE", help="a kernel that must be beaten")
-    made.add_argument("--contenders", default="reference", metavar="NAMES", help=f"also timed: {', '.join(CONTENDERS)}, or none")
+    made.add_argument(
+        "--contenders", default="reference", metavar="NAMES", help=f"also timed: {', '.join(CONTENDERS)}, or none"
+    )
     made.add_argument("--depth", choices=DEPTHS, default="full", help="where to stop")
     made.add_argument("--seeds", type=int, default=3, help="secret seeds per workload")
     made.add_argument("--samples", type=int, default=30, help="timed samples per workload and contender")
@@ -43,7 +55,9 @@ def parser() -> argparse.ArgumentParser:
 
 
 def serve_parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(prog="kernelwright judge serve", description="Serve judgements until SIGTERM.", allow_abbrev=False)
+    made = argparse.ArgumentParser(
+        prog="kernelwright judge serve", description="Serve judgements until SIGTERM.", allow_abbrev=False
+    )
     made.add_argument("--socket", required=True, metavar="PATH", help="Unix socket to listen on")
     made.add_argument("--die-with-parent", action="store_true", help="end when the process that started this one ends")
     return made
@@ -92,7 +106,9 @@ def write_verdict(path: Path, body: dict[str, Any], facts: dict[str, Any]) -> No
     """verdict.json with its provenance."""
     from kernelwright import artifacts
 
-    artifacts.write(path, "verdict", body, kernel_sha256=body["kernel"]["sha256"], platform=body["scope"]["platform"], **facts)
+    artifacts.write(
+        path, "verdict", body, kernel_sha256=body["kernel"]["sha256"], platform=body["scope"]["platform"], **facts
+    )
 
 
 @guarded

@@ -78,8 +78,16 @@ def plan(values: Mapping[str, Any], start: int = 0) -> tuple[list[Spec], int]:
             raise TypeError(f"{name}: a {value.layout} tensor cannot be passed, only dense ones")
         offset = -(-(cursor + GUARD_BYTES) // ALIGN_BYTES) * ALIGN_BYTES
         span = span_elements(value.shape, value.stride()) * value.element_size()
-        specs.append({"name": name, "dtype": dtype_name(value.dtype), "shape": list(value.shape),
-                      "stride": list(value.stride()), "offset": offset, "span": span})  # fmt: skip
+        specs.append(
+            {
+                "name": name,
+                "dtype": dtype_name(value.dtype),
+                "shape": list(value.shape),
+                "stride": list(value.stride()),
+                "offset": offset,
+                "span": span,
+            }
+        )
         cursor = offset + span + GUARD_BYTES
     return specs, cursor
 

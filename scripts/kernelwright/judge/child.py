@@ -13,6 +13,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -23,7 +24,15 @@ from kernelwright.judge.protocol import Channel, Closed
 from kernelwright.sandbox import linux
 
 TEXT_CHARS = 6000
-COMPILE_HINTS = ("Error building extension", "CalledProcessError", "CompilationError", "CompileError", "ninja", "nvcc", "g++")
+COMPILE_HINTS = (
+    "Error building extension",
+    "CalledProcessError",
+    "CompilationError",
+    "CompileError",
+    "ninja",
+    "nvcc",
+    "g++",
+)
 
 
 def pointers(result: Any) -> list[int]:
@@ -81,8 +90,7 @@ class Harness:
     def load(self, message: dict[str, Any]) -> dict[str, Any]:
         """Write the frozen source to the private folder and import it."""
         path = os.path.join(os.getcwd(), message["filename"])
-        with open(path, "w", encoding="utf-8") as stream:
-            stream.write(message["source"])
+        Path(path).write_text(message["source"], encoding="utf-8")
         name = message["filename"].removesuffix(".py")
         spec = importlib.util.spec_from_file_location(name, path)
         assert spec is not None and spec.loader is not None
@@ -188,9 +196,11 @@ class Harness:
 
     def profile(self, message: dict[str, Any]) -> dict[str, Any]:
         """Names and self time of the ATen operators that a few calls ran, and of everything together."""
-        from torch.profiler import ProfilerActivity, profile, record_function
+        from torch.autograd.profiler import profile, record_function
 
-        with profile(activities=[ProfilerActivity.CPU]) as trace, record_function("kernelwright"):
+        self._invoke(self.sets[0])
+        # Without Kineto, whose start takes a second and which sees nothing more on a CPU.
+        with profile(use_kineto=False) as trace, record_function("kernelwright"):
             for _ in range(message["calls"]):
                 self._invoke(self.sets[0])
         rows = [[item.key, item.self_cpu_time_total, item.count] for item in trace.key_averages()]

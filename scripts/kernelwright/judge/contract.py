@@ -12,12 +12,44 @@ from kernelwright.judge.faults import Fault
 MAX_BYTES = 4 << 20
 EVALUATOR_MODULES = {"kernelwright", "reference", "input"}
 FRAMEWORK_PACKAGES = {
-    "triton": {"triton"}, "gluon": {"triton"}, "cutedsl": {"cutlass", "cuda"}, "tilelang": {"tilelang", "tvm"},
-    "flydsl": {"flydsl"}, "cuda": set(), "hip": set(), "cpp": set(),
-}  # fmt: skip
-OTHER_PACKAGES = {"triton", "cutlass", "tilelang", "tvm", "flydsl", "numba", "cupy", "jax", "jaxlib", "tensorflow",
-                  "onnxruntime", "flashinfer", "flash_attn", "vllm", "sglang", "aiter", "xformers", "apex", "scipy",
-                  "mxnet", "paddle", "taichi", "cuda", "liger_kernel", "transformer_engine", "quack", "deep_gemm"}  # fmt: skip
+    "triton": {"triton"},
+    "gluon": {"triton"},
+    "cutedsl": {"cutlass", "cuda"},
+    "tilelang": {"tilelang", "tvm"},
+    "flydsl": {"flydsl"},
+    "cuda": set(),
+    "hip": set(),
+    "cpp": set(),
+}
+OTHER_PACKAGES = {
+    "triton",
+    "cutlass",
+    "tilelang",
+    "tvm",
+    "flydsl",
+    "numba",
+    "cupy",
+    "jax",
+    "jaxlib",
+    "tensorflow",
+    "onnxruntime",
+    "flashinfer",
+    "flash_attn",
+    "vllm",
+    "sglang",
+    "aiter",
+    "xformers",
+    "apex",
+    "scipy",
+    "mxnet",
+    "paddle",
+    "taichi",
+    "cuda",
+    "liger_kernel",
+    "transformer_engine",
+    "quack",
+    "deep_gemm",
+}
 
 
 @dataclass(frozen=True)
@@ -71,7 +103,11 @@ def imported(tree: ast.Module) -> set[str]:
         elif isinstance(node, ast.ImportFrom) and node.module:
             names.add(node.module.partition(".")[0])
         elif isinstance(node, ast.Call) and called(node) in ("importlib.import_module", "import_module", "__import__"):
-            names |= {arg.value.partition(".")[0] for arg in node.args[:1] if isinstance(arg, ast.Constant) and isinstance(arg.value, str)}
+            names |= {
+                arg.value.partition(".")[0]
+                for arg in node.args[:1]
+                if isinstance(arg, ast.Constant) and isinstance(arg.value, str)
+            }
     return names
 
 
@@ -96,7 +132,10 @@ def check_text(source: Source, framework: str | None, mode: str) -> list[str]:
         return evidence
     foreign = sorted((names & OTHER_PACKAGES) - FRAMEWORK_PACKAGES.get(framework or "", set()))
     if foreign:
-        raise Fault("other_framework", f"the candidate imports {', '.join(foreign)}, which is not {framework or 'its framework'}")
+        raise Fault(
+            "other_framework",
+            f"the candidate imports {', '.join(foreign)}, which is not {framework or 'its framework'}",
+        )
     literal = external_loads(source.tree)
     if literal:
         raise Fault("external_loading", f"the candidate loads a prebuilt file: {literal[0]}")
@@ -106,6 +145,12 @@ def check_text(source: Source, framework: str | None, mode: str) -> list[str]:
 def external_loads(tree: ast.Module) -> list[str]:
     """Loads of native code from a path written in the text."""
     loaders = ("CDLL", "PyDLL", "LoadLibrary", "load_library", "cuModuleLoad")
-    return [f"{called(node)}({node.args[0].value!r})" for node in ast.walk(tree)
-            if isinstance(node, ast.Call) and called(node).rpartition(".")[2] in loaders and node.args
-            and isinstance(node.args[0], ast.Constant) and isinstance(node.args[0].value, str)]  # fmt: skip
+    return [
+        f"{called(node)}({node.args[0].value!r})"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and called(node).rpartition(".")[2] in loaders
+        and node.args
+        and isinstance(node.args[0], ast.Constant)
+        and isinstance(node.args[0].value, str)
+    ]

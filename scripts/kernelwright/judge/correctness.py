@@ -31,7 +31,12 @@ class Report:
             self.error_ratio = larger(self.error_ratio, item.error_ratio)
 
     def entry(self, passed: bool) -> dict[str, Any]:
-        body = {"passed": passed, "checks": self.checks, "worst_error": self.worst_error, "error_ratio": self.error_ratio}
+        body = {
+            "passed": passed,
+            "checks": self.checks,
+            "worst_error": self.worst_error,
+            "error_ratio": self.error_ratio,
+        }
         return {**body, "note": self.note} if self.note else body
 
 
@@ -92,7 +97,13 @@ class Correctness:
         return self.oracle.build([(workload, seed, regime) for seed, regime in zip(chosen, names, strict=True)])
 
     def _check(
-        self, sets: InputSets, index: int, regime: str, poison: int | None, keep: bool = False, timeout_s: float | None = None
+        self,
+        sets: InputSets,
+        index: int,
+        regime: str,
+        poison: int | None,
+        keep: bool = False,
+        timeout_s: float | None = None,
     ) -> tuple[list[dict[str, Any]], Expected, dict[str, Any]]:
         workload = sets.workloads[index]
         report = self.reports.setdefault(workload, Report())
@@ -117,16 +128,24 @@ class Correctness:
         return facts, expected, results
 
     def _explained(
-        self, wrong: tuple[str, numerics.Comparison], results: dict[str, Any], expected: Expected, pointers: list[Any],
-        index: int, poison: int | None, regime: str,
-    ) -> Fault:  # fmt: skip
+        self,
+        wrong: tuple[str, numerics.Comparison],
+        results: dict[str, Any],
+        expected: Expected,
+        pointers: list[Any],
+        index: int,
+        poison: int | None,
+        regime: str,
+    ) -> Fault:
         """The fault of a wrong result: what is known about why."""
         name, comparison = wrong
         where = f"{comparison.sentence} ({regime} values)"
         if poison is not None and numerics.carries_poison(results[name], expected.declared[name], poison):
             return Fault("unwritten_output", f"{where}; elements were never written", self.subject.worker.log())
         if self.subject.changes_later(pointers, expected, index, results):
-            return Fault("background_work", f"{where}; the output changed after the call had returned", self.subject.worker.log())
+            return Fault(
+                "background_work", f"{where}; the output changed after the call had returned", self.subject.worker.log()
+            )
         return Fault(comparison.reason or "wrong_values", where, self.subject.worker.log())
 
     def _check_repeat(self, sets: InputSets, index: int, before: dict[str, Any], expected: Expected) -> None:
@@ -136,14 +155,23 @@ class Correctness:
             return
         different = [name for name in before if not same_bits(before[name], after[name])]
         if different:
-            fault = Fault("nondeterministic", f"{different[0]}: the same inputs gave different bits in two calls", self.subject.worker.log())
+            fault = Fault(
+                "nondeterministic",
+                f"{different[0]}: the same inputs gave different bits in two calls",
+                self.subject.worker.log(),
+            )
             fault.workload = sets.workloads[index]
             raise fault
 
-    def _check_reuse(self, kept: list[tuple[int, int, str]], facts: list[dict[str, Any]], expected: Expected) -> list[tuple[int, int, str]]:
+    def _check_reuse(
+        self, kept: list[tuple[int, int, str]], facts: list[dict[str, Any]], expected: Expected
+    ) -> list[tuple[int, int, str]]:
         """Outputs of different calls that are alive together must not share memory."""
-        mine = [(fact["pointer"], expected.specs[name]["span"], name) for name, fact in zip(expected.outputs, facts, strict=True)
-                if expected.specs[name].get("span") and name not in expected.aliases]  # fmt: skip
+        mine = [
+            (fact["pointer"], expected.specs[name]["span"], name)
+            for name, fact in zip(expected.outputs, facts, strict=True)
+            if expected.specs[name].get("span") and name not in expected.aliases
+        ]
         for address, size, name in mine:
             if any(overlap(address, size, other, length) for other, length, _ in kept):
                 raise Fault("output_reused", f"{name}: the output of an earlier call is overwritten by a later one")
@@ -157,12 +185,16 @@ def overlap(one: int, one_size: int, other: int, other_size: int) -> bool:
 def in_order(facts: list[dict[str, Any]], names: list[str]) -> list[dict[str, Any]]:
     """Facts in the order of the reference's outputs, by name when a mapping was returned. Raises Fault."""
     if len(facts) != len(names):
-        raise Fault("wrong_output_type", f"{len(facts)} outputs were returned, expected {len(names)} ({', '.join(names)})")
+        raise Fault(
+            "wrong_output_type", f"{len(facts)} outputs were returned, expected {len(names)} ({', '.join(names)})"
+        )
     if not facts or facts[0].get("name") is None:
         return facts
     by_name = {fact.get("name"): fact for fact in facts}
     if set(by_name) != set(names):
-        raise Fault("wrong_output_type", f"outputs are named {', '.join(map(str, by_name))}, expected {', '.join(names)}")
+        raise Fault(
+            "wrong_output_type", f"outputs are named {', '.join(map(str, by_name))}, expected {', '.join(names)}"
+        )
     return [by_name[name] for name in names]
 
 

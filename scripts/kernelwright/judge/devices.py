@@ -57,7 +57,9 @@ def facts(device: Device) -> dict[str, Any]:
     compiler = shutil.which(os.environ.get("CXX", "g++"))
     line = None
     if compiler:
-        line = subprocess.run([compiler, "--version"], capture_output=True, text=True, check=False).stdout.splitlines()[:1]
+        line = subprocess.run([compiler, "--version"], capture_output=True, text=True, check=False).stdout.splitlines()[
+            :1
+        ]
     return {"device": cpu_name(), "driver": None, "torch": torch.__version__, "compiler": line[0] if line else None}
 
 

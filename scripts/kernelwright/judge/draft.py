@@ -62,13 +62,24 @@ class Draft:
             "reason": fault.reason if fault is not None else None,
             "sentence": self.sentence(),
             "stage": self.stage,
-            "scope": {"operator": self.operator, "platform": request.platform, "framework": request.framework, "mode": request.mode,
-                      "workloads": self.workloads, "bucket": None, "version": None},
+            "scope": {
+                "operator": self.operator,
+                "platform": request.platform,
+                "framework": request.framework,
+                "mode": request.mode,
+                "workloads": self.workloads,
+                "bucket": None,
+                "version": None,
+            },
             "kernel": {"path": request.candidate, "sha256": self.sha256},
             "against": self.against,
             "isolation": self.isolation,
-            "settings": {"seeds": request.seeds, "samples": request.samples, "min_improvement": request.min_improvement,
-                         "confidence": request.confidence},
+            "settings": {
+                "seeds": request.seeds,
+                "samples": request.samples,
+                "min_improvement": request.min_improvement,
+                "confidence": request.confidence,
+            },
             "stages": self.stages,
             "correctness": {"workloads": self.correctness},
             "timing": self.timing,
@@ -77,7 +88,7 @@ class Draft:
             "log": log[-LOG_CHARS:],
             "duration_s": round(time.perf_counter() - self.started, 4),
             "facts": facts,
-        }  # fmt: skip
+        }
 
     def sentence(self) -> str:
         """One sentence for a person."""
@@ -87,5 +98,7 @@ class Draft:
         done = f"correct on {len(self.correctness)} workload(s) with {self.request.seeds} secret seed(s) each"
         if self.timing is None:
             return f"{done}; not timed at depth {self.request.depth}"
-        speed = ", ".join(f"{item['value']:.3f} times the {label}'s speed" for label, item in self.timing["geomean"].items())
+        speed = ", ".join(
+            f"{item['value']:.3f} times the {label}'s speed" for label, item in self.timing["geomean"].items()
+        )
         return f"{done}; {speed or 'timed alone'}"

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-FAILED = {"no_candidate", "agent_failed", "bad_contract", "compile_error", "crashed", "timed_out", "raised", "protocol_error"}
+FAILED = {
+    "no_candidate",
+    "agent_failed",
+    "bad_contract",
+    "compile_error",
+    "crashed",
+    "timed_out",
+    "raised",
+    "protocol_error",
+}
 INVALID = {"invalid_operator", "trivial_answer_passes", "reference_not_finite", "input_without_effect"}
 
 

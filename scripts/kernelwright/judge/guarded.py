@@ -19,7 +19,13 @@ BAND_VALUE = 0xA7
 MAX_BYTES = 256 << 20  # larger allocations are left to the allocator's own fill
 
 
-ALLOCATORS = {torch.empty, torch.empty_strided, torch.empty_like, torch.Tensor.new_empty, torch.Tensor.new_empty_strided}
+ALLOCATORS = {
+    torch.empty,
+    torch.empty_strided,
+    torch.empty_like,
+    torch.Tensor.new_empty,
+    torch.Tensor.new_empty_strided,
+}
 
 
 class GuardedAllocations(TorchFunctionMode):
@@ -54,5 +60,8 @@ class GuardedAllocations(TorchFunctionMode):
     def broken(self) -> list[str]:
         """Allocations whose bands were written."""
         band = bytes([BAND_VALUE]) * BAND_BYTES
-        return [what for memory, size, what in self.made
-                if memory[:BAND_BYTES] != band or memory[BAND_BYTES + size : size + 2 * BAND_BYTES] != band]  # fmt: skip
+        return [
+            what
+            for memory, size, what in self.made
+            if memory[:BAND_BYTES] != band or memory[BAND_BYTES + size : size + 2 * BAND_BYTES] != band
+        ]

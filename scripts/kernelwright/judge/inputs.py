@@ -32,7 +32,9 @@ class InputSets:
         tensors = [spec for spec in self.specs[index] if "scalar" not in spec]
         if not tensors:
             return 0, 0
-        return tensors[0]["offset"] - GUARD_BYTES, min(tensors[-1]["offset"] + tensors[-1]["span"] + GUARD_BYTES, self.arena.size)
+        return tensors[0]["offset"] - GUARD_BYTES, min(
+            tensors[-1]["offset"] + tensors[-1]["span"] + GUARD_BYTES, self.arena.size
+        )
 
     def set_bytes(self) -> int:
         return max(1, self.arena.size // len(self.specs))
@@ -67,7 +69,9 @@ class OracleClient:
             return answer
         except Fault as fault:
             said = fault.sentence.removeprefix("the kernel raised ").replace("the kernel's", "the reference's")
-            raise Fault("invalid_operator", f"the operator's own code failed in {message['op']}: {said}", fault.log) from None
+            raise Fault(
+                "invalid_operator", f"the operator's own code failed in {message['op']}: {said}", fault.log
+            ) from None
 
     def build(self, wishes: list[tuple[str, int, str]]) -> InputSets:
         """Input sets for (workload, seed, regime)."""
@@ -81,9 +85,13 @@ class OracleClient:
         reply, fds = self._ask({"op": "expect", "key": sets.key, "index": index, "change": change})
         arena = Arena(reply["size"], fds[0])
         values = arena.values(reply["specs"])
-        specs = {spec["name"].partition(":")[2]: spec for spec in reply["specs"] if spec["name"].startswith("declared:")}
-        by_kind = [{name.partition(":")[2]: value for name, value in values.items() if name.startswith(kind)}
-                   for kind in ("declared:", "oracle:")]  # fmt: skip
+        specs = {
+            spec["name"].partition(":")[2]: spec for spec in reply["specs"] if spec["name"].startswith("declared:")
+        }
+        by_kind = [
+            {name.partition(":")[2]: value for name, value in values.items() if name.startswith(kind)}
+            for kind in ("declared:", "oracle:")
+        ]
         return Expected(specs, by_kind[0], by_kind[1], reply["aliases"], reply["note"])
 
     def construct(self, workload: str) -> tuple[dict[str, Any], Arena]:
@@ -106,7 +114,7 @@ def refresh(sets: InputSets, declared: dict[str, dict[str, Any]]) -> None:
     """New values at every address without leaving the operator's domain.
 
     Whole sets change places by one secret step, and each floating input is rolled along its first dimension longer
-    than one by a secret step of its own, so rows stay rows. Integers and inputs marked `index` keep their set's content.
+    than one by a secret step of its own, so rows stay rows. Integers and inputs marked `index` stay with their set.
     """
     count = len(sets.specs)
     step = secrets.randbelow(count) if count > 1 else 0
@@ -120,7 +128,7 @@ def refresh(sets: InputSets, declared: dict[str, dict[str, Any]]) -> None:
 
 
 def stacked(sets: InputSets, position: int) -> list[torch.Tensor] | torch.Tensor:
-    """One input over all sets as (sets, *shape) without copying, or a list of tensors where the sets' layouts differ."""
+    """One input over all sets as (sets, *shape) without copying, or a list where the sets' layouts differ."""
     first = sets.specs[0][position]
     size = torch.empty((), dtype=getattr(torch, first["dtype"])).element_size()
     layouts = [(one[position]["shape"], one[position]["stride"]) for one in sets.specs]

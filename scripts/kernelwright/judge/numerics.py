@@ -21,7 +21,9 @@ class Comparison:
     error_ratio: float | None = None  # RMS error over the reference's own
 
 
-def compare(name: str, actual: torch.Tensor, declared: torch.Tensor, oracle: torch.Tensor, limits: Limits) -> Comparison:
+def compare(
+    name: str, actual: torch.Tensor, declared: torch.Tensor, oracle: torch.Tensor, limits: Limits
+) -> Comparison:
     """Judge one tensor. All three have the same shape; `actual` and `declared` the same dtype."""
     if actual.numel() == 0:
         return Comparison(None, worst_error=0.0, error_ratio=0.0)
@@ -36,7 +38,9 @@ def wide(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.to(torch.float64)
 
 
-def compare_exact(name: str, actual: torch.Tensor, declared: torch.Tensor, oracle: torch.Tensor, limits: Limits) -> Comparison:
+def compare_exact(
+    name: str, actual: torch.Tensor, declared: torch.Tensor, oracle: torch.Tensor, limits: Limits
+) -> Comparison:
     """Integers and bools: equal to the reference or to the oracle, up to `atol`, but for the declared share."""
     if declared.dtype is torch.bool:
         actual = actual.view(torch.uint8)  # a bool byte other than 0 and 1 is neither
@@ -47,16 +51,22 @@ def compare_exact(name: str, actual: torch.Tensor, declared: torch.Tensor, oracl
     ratio = wrong.double().mean().item()
     worst = distance.max().item()
     if not ratio <= limits.max_mismatch_ratio:
-        return Comparison("wrong_values", f"{name}: {ratio:.3%} of the elements differ, worst by {worst:g}", worst, None)
+        return Comparison(
+            "wrong_values", f"{name}: {ratio:.3%} of the elements differ, worst by {worst:g}", worst, None
+        )
     return Comparison(None, worst_error=worst)
 
 
-def compare_floating(name: str, actual: torch.Tensor, declared: torch.Tensor, oracle: torch.Tensor, limits: Limits) -> Comparison:
+def compare_floating(
+    name: str, actual: torch.Tensor, declared: torch.Tensor, oracle: torch.Tensor, limits: Limits
+) -> Comparison:
     """Non-finite masks first, then each element's cap, then the RMS error against the reference's own."""
     compared = torch.isfinite(declared) & torch.isfinite(oracle)
     bad = nonfinite_mismatch(actual, declared, oracle)
     if bad:
-        return Comparison("wrong_nonfinite", f"{name}: {bad} elements are NaN or infinite where the reference is not, or the reverse")
+        return Comparison(
+            "wrong_nonfinite", f"{name}: {bad} elements are NaN or infinite where the reference is not, or the reverse"
+        )
     if not compared.any():
         return Comparison(None, worst_error=None, error_ratio=None)
     zero = torch.zeros((), dtype=torch.float64)
@@ -79,12 +89,18 @@ def nonfinite_mismatch(actual: torch.Tensor, declared: torch.Tensor, oracle: tor
     Where only the declared dtype overflowed, a finite value is right too: a kernel may be better than the reference.
     """
     finite = torch.isfinite(actual)
-    same = torch.where(torch.isnan(declared), torch.isnan(actual), (actual == declared) | (finite & torch.isfinite(declared)))
-    better = ~torch.isfinite(declared) & torch.isfinite(oracle) & finite & ((actual - oracle).abs() <= 0.02 * oracle.abs())
+    same = torch.where(
+        torch.isnan(declared), torch.isnan(actual), (actual == declared) | (finite & torch.isfinite(declared))
+    )
+    better = (
+        ~torch.isfinite(declared) & torch.isfinite(oracle) & finite & ((actual - oracle).abs() <= 0.02 * oracle.abs())
+    )
     return int((~(same | better)).sum())
 
 
-def verdict(name: str, over: torch.Tensor, error: torch.Tensor, error_rms: float, rms: float, ratio: float, limits: Limits) -> Comparison:
+def verdict(
+    name: str, over: torch.Tensor, error: torch.Tensor, error_rms: float, rms: float, ratio: float, limits: Limits
+) -> Comparison:
     worst = error.max().item()
     finite_ratio = ratio if ratio < float("inf") else None
     share = over.double().mean().item()
@@ -92,9 +108,19 @@ def verdict(name: str, over: torch.Tensor, error: torch.Tensor, error_rms: float
     reason = "precision_loss" if gentle else "wrong_values"
     if not share <= limits.max_mismatch_ratio:
         count = int(over.sum())
-        return Comparison(reason, f"{name}: {count} of {over.numel()} elements are too far off, worst by {worst:.3g}", worst, finite_ratio)
+        return Comparison(
+            reason,
+            f"{name}: {count} of {over.numel()} elements are too far off, worst by {worst:.3g}",
+            worst,
+            finite_ratio,
+        )
     if not ratio <= limits.budget:
-        return Comparison(reason, f"{name}: RMS error is {ratio:.3g} times the reference's own, allowed {limits.budget:g}", worst, finite_ratio)
+        return Comparison(
+            reason,
+            f"{name}: RMS error is {ratio:.3g} times the reference's own, allowed {limits.budget:g}",
+            worst,
+            finite_ratio,
+        )
     return Comparison(None, "", worst, finite_ratio)
 
 

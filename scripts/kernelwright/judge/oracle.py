@@ -82,7 +82,9 @@ class Oracle:
         positional, named = self.runtime.init_arguments(workload, self.device)
         function = self.runtime.reference(workload, self.device).function
         weights = function.state_dict() if isinstance(function, torch.nn.Module) else {}
-        spec, end = plan({"positional": positional, "named": list(named.items()), **{f"w:{k}": v for k, v in weights.items()}})
+        spec, end = plan(
+            {"positional": positional, "named": list(named.items()), **{f"w:{k}": v for k, v in weights.items()}}
+        )
         arena = Arena(end)
         store(arena, spec, {f"w:{k}": v for k, v in weights.items()})
         self.last = arena
@@ -96,10 +98,16 @@ class Oracle:
             with torch.no_grad(), precision.in_float64():
                 outputs = model(**given)
         else:
-            given = precision.promoted(inputs, torch.float32) if mode == "float32" else {k: clone(v) for k, v in inputs.items()}
+            given = (
+                precision.promoted(inputs, torch.float32)
+                if mode == "float32"
+                else {k: clone(v) for k, v in inputs.items()}
+            )
             with torch.no_grad():
                 outputs = model(**given)
-        aliases = {name: source for name, value in outputs.items() for source, item in given.items() if shares(value, item)}
+        aliases = {
+            name: source for name, value in outputs.items() for source, item in given.items() if shares(value, item)
+        }
         outputs.update({MUTATED + name: given[name] for name in self.operator.mutates})
         return outputs, aliases
 
@@ -123,8 +131,11 @@ def apply_regime(inputs: dict[str, Any], regime: str, declared: dict[str, Any]) 
     """The same inputs at other values. Integers, fp8 and inputs marked `index` stay."""
     if regime == "normal":
         return inputs
-    touched = {name: value for name, value in inputs.items()
-               if isinstance(value, torch.Tensor) and value.dtype in SCALED and not declared.get(name, {}).get("index")}  # fmt: skip
+    touched = {
+        name: value
+        for name, value in inputs.items()
+        if isinstance(value, torch.Tensor) and value.dtype in SCALED and not declared.get(name, {}).get("index")
+    }
     return {**inputs, **{name: in_regime(value, regime) for name, value in touched.items()}}
 
 

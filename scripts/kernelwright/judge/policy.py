@@ -16,10 +16,48 @@ from kernelwright.sandbox import processes
 PROFILED_CALLS = 5
 LIBRARY_SHARE = 0.05  # library operators that move little data beside real work stay below this
 # ATen operators that allocate, view or describe, and compute nothing.
-BOOKKEEPING = {"empty", "empty_strided", "empty_like", "new_empty", "new_empty_strided", "view", "as_strided", "reshape", "_reshape_alias",
-               "detach", "detach_", "expand", "permute", "transpose", "t", "slice", "select", "unsqueeze", "squeeze", "alias", "contiguous",
-               "resolve_conj", "resolve_neg", "resize_", "narrow", "flatten", "unflatten", "chunk", "split", "unbind", "lift_fresh", "to",
-               "is_nonzero", "item", "_local_scalar_dense", "result_type", "set_", "view_as", "_unsafe_view", "movedim"}  # fmt: skip
+BOOKKEEPING = {
+    "empty",
+    "empty_strided",
+    "empty_like",
+    "new_empty",
+    "new_empty_strided",
+    "view",
+    "as_strided",
+    "reshape",
+    "_reshape_alias",
+    "detach",
+    "detach_",
+    "expand",
+    "permute",
+    "transpose",
+    "t",
+    "slice",
+    "select",
+    "unsqueeze",
+    "squeeze",
+    "alias",
+    "contiguous",
+    "resolve_conj",
+    "resolve_neg",
+    "resize_",
+    "narrow",
+    "flatten",
+    "unflatten",
+    "chunk",
+    "split",
+    "unbind",
+    "lift_fresh",
+    "to",
+    "is_nonzero",
+    "item",
+    "_local_scalar_dense",
+    "result_type",
+    "set_",
+    "view_as",
+    "_unsafe_view",
+    "movedim",
+}
 QUIET_S, WATCHED_S, BUSY_SHARE = 0.03, 0.03, 0.5
 
 
@@ -33,7 +71,8 @@ def profile(subject: Subject) -> dict[str, Any]:
 
 def attribution(rows: list[Any]) -> tuple[float | None, dict[str, float]]:
     """Share of time outside library operators, and microseconds per library operator that computes."""
-    total, library = 0.0, {}
+    total = 0.0
+    library: dict[str, float] = {}
     for name, micros, _ in rows:
         total += float(micros)
         operator = str(name).removeprefix("aten::")
@@ -47,13 +86,23 @@ def judge(reply: dict[str, Any], framework: str | None, mode: str) -> tuple[floa
     own_share, library = attribution(reply["rows"])
     top = sorted(library.items(), key=lambda item: -item[1])[:6]
     total = sum(library.values())
-    evidence = [f"library operators: {', '.join(f'{name} {micros / max(total, 1e-9):.0%}' for name, micros in top) or 'none'}"]
+    evidence = [
+        f"library operators: {', '.join(f'{name} {micros / max(total, 1e-9):.0%}' for name, micros in top) or 'none'}"
+    ]
     if mode == "production":
-        foreign = sorted((set(reply["modules"]) & OTHER_PACKAGES - {"triton", "scipy"}) - FRAMEWORK_PACKAGES.get(framework or "", set()))
+        foreign = sorted(
+            (set(reply["modules"]) & OTHER_PACKAGES - {"triton", "scipy"})
+            - FRAMEWORK_PACKAGES.get(framework or "", set())
+        )
         if foreign:
-            raise Fault("other_framework", f"{', '.join(foreign)} was loaded, which is not {framework or 'the framework'}")
+            raise Fault(
+                "other_framework", f"{', '.join(foreign)} was loaded, which is not {framework or 'the framework'}"
+            )
         if own_share is not None and 1 - own_share > LIBRARY_SHARE:
-            raise Fault("library_fallback", f"{1 - own_share:.0%} of the time is in library operators ({', '.join(name for name, _ in top)})")
+            raise Fault(
+                "library_fallback",
+                f"{1 - own_share:.0%} of the time is in library operators ({', '.join(name for name, _ in top)})",
+            )
     return own_share, evidence
 
 
@@ -63,15 +112,25 @@ def native_files(pid: int) -> set[str]:
         text = Path(f"/proc/{pid}/maps").read_text()
     except OSError:
         return set()
-    return {line.split(maxsplit=5)[5] for line in text.splitlines() if len(line.split(maxsplit=5)) == 6 and " r-xp " in line}
+    return {
+        line.split(maxsplit=5)[5] for line in text.splitlines() if len(line.split(maxsplit=5)) == 6 and " r-xp " in line
+    }
 
 
 def foreign_files(before: set[str], after: set[str], private: str) -> list[str]:
     """Native files loaded since, that are neither the machine's nor Python's nor built in the private folder."""
     homes = ("/usr/", "/lib", "/opt/", "[", sys.prefix, sys.base_prefix, private)
-    built = re.compile(r"^/(?:extensions|tmp|home|triton|inductor|cache)/")  # paths as the child's own mounts print them
-    return sorted(path for path in after - before if path.startswith("/") and not path.startswith(homes) and not built.match(path)
-                  and not path.startswith(("/memfd:", "/dev/")))  # fmt: skip
+    built = re.compile(
+        r"^/(?:extensions|tmp|home|triton|inductor|cache)/"
+    )  # paths as the child's own mounts print them
+    return sorted(
+        path
+        for path in after - before
+        if path.startswith("/")
+        and not path.startswith(homes)
+        and not built.match(path)
+        and not path.startswith(("/memfd:", "/dev/"))
+    )
 
 
 def check_background(subject: Subject) -> None:
@@ -86,7 +145,11 @@ def check_background(subject: Subject) -> None:
     busy = (cpu_seconds(subject.worker.pid) - before) / (time.perf_counter() - start)
     subject.worker.stop()
     if busy > BUSY_SHARE:
-        raise Fault("background_work", f"the kernel's process used {busy:.0%} of a core while nothing was asked of it", subject.worker.log())
+        raise Fault(
+            "background_work",
+            f"the kernel's process used {busy:.0%} of a core while nothing was asked of it",
+            subject.worker.log(),
+        )
 
 
 def cpu_seconds(pid: int) -> float:

@@ -59,7 +59,9 @@ class JudgeRequest:
         unknown = sorted(set(body) - known)
         if unknown:
             raise InputError(f"judge request: unknown key {', '.join(unknown)}; allowed: {', '.join(sorted(known))}")
-        values = {key: tuple(value) if isinstance(value, list) else value for key, value in body.items()}
+        values: dict[str, Any] = {
+            key: tuple(value) if isinstance(value, list) else value for key, value in body.items()
+        }
         try:
             return cls(**values)
         except TypeError as error:

@@ -27,8 +27,13 @@ def latency(samples_us: Sequence[float], confidence: float, calls_per_sample: in
 
     data = np.asarray(samples_us, dtype=np.float64)
     low, high = _interval(np.median(data[_indices(len(data), 0)], axis=1), confidence)
-    return {"median_us": float(np.median(data)), "low_us": low, "high_us": high,
-            "samples_us": [round(float(value), 4) for value in data], "calls_per_sample": calls_per_sample}  # fmt: skip
+    return {
+        "median_us": float(np.median(data)),
+        "low_us": low,
+        "high_us": high,
+        "samples_us": [round(float(value), 4) for value in data],
+        "calls_per_sample": calls_per_sample,
+    }
 
 
 def _log_ratios(other_us: Sequence[float], own_us: Sequence[float], seed: int) -> tuple[float, Any]:
@@ -56,7 +61,9 @@ def speedup(other_us: Sequence[float], own_us: Sequence[float], confidence: floa
     return _estimate(value, resampled, confidence)
 
 
-def geomean_speedup(pairs: Mapping[str, tuple[Sequence[float], Sequence[float]]], confidence: float) -> dict[str, float]:
+def geomean_speedup(
+    pairs: Mapping[str, tuple[Sequence[float], Sequence[float]]], confidence: float
+) -> dict[str, float]:
     """Geometric mean over workloads of median(other)/median(own); rounds are resampled within each workload."""
     ratios = [_log_ratios(other, own, seed) for seed, (other, own) in enumerate(pairs.values())]
     value = sum(ratio for ratio, _ in ratios) / len(ratios)

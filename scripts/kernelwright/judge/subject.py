@@ -55,8 +55,13 @@ class Subject:
     def prepare(self, oracle: OracleClient, workload: str) -> None:
         """Construct the kernel for a workload, under the compile limit for it may build then."""
         chosen = self.operator.workload(workload)
-        message = {"op": "prepare", "workload": workload, "entry": self.operator.candidate_name,
-                   "positional": [], "named": chosen.init_kwargs}  # fmt: skip
+        message = {
+            "op": "prepare",
+            "workload": workload,
+            "entry": self.operator.candidate_name,
+            "positional": [],
+            "named": chosen.init_kwargs,
+        }
         fds: tuple[int, ...] = ()
         arena = None
         if self.operator.layout == "kernelbench":
@@ -81,7 +86,9 @@ class Subject:
                 if spec.get("span")
             ]
         except (KeyError, TypeError, ValueError):
-            raise Fault("protocol_error", "the kernel's process gave an answer of the wrong form", self.worker.log()) from None
+            raise Fault(
+                "protocol_error", "the kernel's process gave an answer of the wrong form", self.worker.log()
+            ) from None
 
     def restore(self, index: int | None = None) -> None:
         """Put the judge's values back: of one set, or of all."""
@@ -89,18 +96,26 @@ class Subject:
         start, end = self.sets.extent(index) if index is not None else (0, self.arena.size)
         self.arena.bytes[start:end].copy_(self.sets.arena.bytes[start:end])
 
-    def call(self, index: int, poison: int | None = None, keep: bool = False, timeout_s: float | None = None) -> list[dict[str, Any]]:
-        """One call on fresh inputs; facts about its outputs as the child tells them. The child is stopped afterwards."""
+    def call(
+        self, index: int, poison: int | None = None, keep: bool = False, timeout_s: float | None = None
+    ) -> list[dict[str, Any]]:
+        """One call on fresh inputs; facts about its outputs as the child tells them. Then the child is stopped."""
         self.restore(index)
         message = {"op": "call", "set": index, "poison": poison, "keep": keep}
         reply = self.worker.ask(message, timeout_s or self.call_timeout_s)
         self.worker.stop()
         if reply.get("broken"):
-            raise Fault("out_of_bounds_write", f"memory around an allocation of {reply['broken'][0]} was written", self.worker.log())
+            raise Fault(
+                "out_of_bounds_write",
+                f"memory around an allocation of {reply['broken'][0]} was written",
+                self.worker.log(),
+            )
         try:
             return [dict(fact) for fact in reply["outputs"]]
         except (KeyError, TypeError, ValueError):
-            raise Fault("protocol_error", "the kernel's process gave an answer of the wrong form", self.worker.log()) from None
+            raise Fault(
+                "protocol_error", "the kernel's process gave an answer of the wrong form", self.worker.log()
+            ) from None
 
     def output(self, pointer: Any, spec: Spec) -> torch.Tensor:
         """A returned tensor, copied out of the stopped child, in the layout it must have."""
@@ -116,8 +131,11 @@ class Subject:
     def collect(self, pointers: list[Any], expected: Expected, index: int) -> dict[str, Any]:
         """All results of a call by name: returned tensors and the inputs that the contract lets it write."""
         assert self.sets is not None and self.arena is not None
-        results = {name: self.output(pointer, expected.specs[name])
-                   for name, pointer in zip(expected.outputs, pointers, strict=True) if "scalar" not in expected.specs[name]}  # fmt: skip
+        results = {
+            name: self.output(pointer, expected.specs[name])
+            for name, pointer in zip(expected.outputs, pointers, strict=True)
+            if "scalar" not in expected.specs[name]
+        }
         own = {spec["name"]: spec for spec in self.sets.specs[index]}
         for name in self.operator.mutates:
             results[MUTATED + name] = self.arena.view(own[name]).clone()
@@ -157,7 +175,14 @@ class Subject:
 
     def _tolerance_of_mutated(self, name: str) -> dict[str, Any] | None:
         source = name.removeprefix(MUTATED)
-        return next((self.operator.tolerance.get(output) for output, target in self.operator.aliases.items() if target == source), None)
+        return next(
+            (
+                self.operator.tolerance.get(output)
+                for output, target in self.operator.aliases.items()
+                if target == source
+            ),
+            None,
+        )
 
     def changes_later(self, pointers: list[Any], expected: Expected, index: int, before: dict[str, Any]) -> bool:
         """True when results change after the call has returned: something in the background was still at work."""

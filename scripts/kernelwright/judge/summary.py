@@ -14,8 +14,12 @@ def show(verdict: dict[str, Any]) -> None:
     from rich.text import Text
 
     console = Console(highlight=False, soft_wrap=True)
+    if not console.is_terminal:
+        console.width = 200  # a file or a pipe has no edge to wrap at
     code = f" ({verdict['reason']})" if verdict["reason"] else ""
-    headline = Text.assemble((f"{verdict['status']}{code}", f"bold {COLOURS[verdict['status']]}"), f": {verdict['sentence']}")
+    headline = Text.assemble(
+        (f"{verdict['status']}{code}", f"bold {COLOURS[verdict['status']]}"), f": {verdict['sentence']}"
+    )
     console.print(headline)
     console.print(Text(", ".join(f"{stage['name']} {stage['status']}" for stage in verdict["stages"])))
     if verdict["correctness"]["workloads"]:
@@ -28,7 +32,9 @@ def show(verdict: dict[str, Any]) -> None:
     missing = f"; missing: {', '.join(isolation['missing'])}" if isolation["missing"] else ""
     console.print(Text(f"isolation: {isolation['level']}{missing}; {verdict['duration_s']:.1f} s"))
     if verdict["status"] != "accepted" and verdict["log"].strip():
-        console.print(Text("\n".join(["last lines of the kernel's log:", *verdict["log"].strip().splitlines()[-LOG_LINES:]])))
+        console.print(
+            Text("\n".join(["last lines of the kernel's log:", *verdict["log"].strip().splitlines()[-LOG_LINES:]]))
+        )
 
 
 def table(verdict: dict[str, Any]) -> Any:
@@ -38,9 +44,17 @@ def table(verdict: dict[str, Any]) -> Any:
     timing = verdict["timing"] or {"workloads": {}, "geomean": {}}
     labels = list(timing["geomean"])
     made = Table(box=None, pad_edge=False, header_style="bold")
-    made.add_column("workload")
-    for name in ("correct", "worst error", "error ratio", "median us", "interval us", *(f"vs {label}" for label in labels), "of floor"):
-        made.add_column(name, justify="right")
+    made.add_column("workload", no_wrap=True)
+    for name in (
+        "correct",
+        "worst error",
+        "error ratio",
+        "median us",
+        "interval us",
+        *(f"vs {label}" for label in labels),
+        "of floor",
+    ):
+        made.add_column(name, justify="right", no_wrap=True)
     for key, entry in verdict["correctness"]["workloads"].items():
         timed = timing["workloads"].get(key)
         cells = ["yes" if entry["passed"] else "NO", number(entry["worst_error"]), number(entry["error_ratio"])]

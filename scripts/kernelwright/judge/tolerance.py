@@ -8,8 +8,8 @@ hides. The reference's error is never taken below `floor` times the oracle's RMS
 | dtype | budget | rtol | floor | why |
 | --- | --- | --- | --- | --- |
 | float64 | 16 | 2^10 eps | eps | the oracle itself rounds as much: only gross errors show |
-| float32 | 8 | 2^6 eps | eps | other summation orders differ by a few eps; fp16 or tf32 inside is off by over 1000 eps |
-| float16, bfloat16 | 2 | 2 eps | eps/4 | one final rounding is eps/2 at worst, about eps/4 RMS; a second rounding inside fits |
+| float32 | 8 | 2^6 eps | eps | other summation orders differ by a few eps, fp16 or tf32 inside by over 1000 eps |
+| float16, bfloat16 | 2 | 2 eps | eps/4 | a final rounding is eps/2 at worst, about eps/4 RMS; a second one fits |
 | fp8 | 2 | 1 eps | eps/4 | one step of the grid, for values that lie near the middle between two |
 | integers, bool | - | 0 | - | exact |
 """
@@ -33,8 +33,16 @@ class Limits:
     compare: str = "values"
 
 
-EPS = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7,
-       "float8_e4m3fn": 2.0**-3, "float8_e4m3fnuz": 2.0**-3, "float8_e5m2": 2.0**-2, "float8_e5m2fnuz": 2.0**-2}  # fmt: skip
+EPS = {
+    "float64": 2.0**-52,
+    "float32": 2.0**-23,
+    "float16": 2.0**-10,
+    "bfloat16": 2.0**-7,
+    "float8_e4m3fn": 2.0**-3,
+    "float8_e4m3fnuz": 2.0**-3,
+    "float8_e5m2": 2.0**-2,
+    "float8_e5m2fnuz": 2.0**-2,
+}
 
 
 def default(dtype: str) -> Limits:

@@ -19,6 +19,7 @@ from kernelwright.judge.protocol import Channel, Closed, Malformed, TimedOut
 from kernelwright.sandbox import linux, processes
 
 LOG_CHARS = 8000
+PROFILER_NOISE = "USDT:"  # what torch's profiler prints of itself
 START_TIMEOUT_S = 120.0
 
 
@@ -41,8 +42,10 @@ class Zygote:
             # parallel region cost whole time slices, and that noise hides real differences.
             env={"GOMP_SPINCOUNT": "10000", **os.environ, "PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1"},
             stdin=subprocess.DEVNULL,
-        )  # fmt: skip
+        )
         theirs.close()
+        self.builds = os.path.join(self.root, "builds")
+        os.mkdir(self.builds)
         self.channel = Channel(ours)
         self.ready = False
         self.count = 0
@@ -58,16 +61,29 @@ class Zygote:
     def alive(self) -> bool:
         return self.process.poll() is None
 
+    def build_folder(self, sha256: str) -> str:
+        """Compile caches of one source text; they live as long as this judge, so that a kernel is built once."""
+        folder = os.path.join(self.builds, sha256)
+        os.makedirs(folder, exist_ok=True)
+        return folder
+
     def fork(self, role: str, config: dict[str, Any], **walls: Any) -> Worker:
-        """A new worker. `walls` are hidden, writable, bound_memory and environment."""
+        """A new worker. `walls` are hidden, build and bound_memory."""
         self.wait_ready()
         self.count += 1
         private = os.path.join(self.root, f"{role}-{self.count:05d}")
         os.mkdir(private, 0o700)
         ours, theirs = protocol.pair()
         log = os.memfd_create("kernelwright-log", os.MFD_CLOEXEC)
-        message = {"role": role, "config": config, "private": private, "hidden": [], "writable": [], "bound_memory": True,
-                   "environment": {}, **walls}  # fmt: skip
+        message = {
+            "role": role,
+            "config": config,
+            "private": private,
+            "hidden": [],
+            "build": None,
+            "bound_memory": True,
+            **walls,
+        }
         try:
             reply, _ = self.channel.ask(message, [theirs.fileno(), log], START_TIMEOUT_S)
         except (Closed, TimedOut) as error:
@@ -107,7 +123,9 @@ class Worker:
         """Question and answer with the child running only in between. Raises Fault when it crashes, hangs or raises."""
         return self.ask_fds(message, timeout_s, fds)[0]
 
-    def ask_fds(self, message: dict[str, Any], timeout_s: float, fds: tuple[int, ...] = ()) -> tuple[dict[str, Any], list[int]]:
+    def ask_fds(
+        self, message: dict[str, Any], timeout_s: float, fds: tuple[int, ...] = ()
+    ) -> tuple[dict[str, Any], list[int]]:
         self._unasked()
         processes.resume(self.pid)
         try:
@@ -117,7 +135,7 @@ class Worker:
         return self._checked(reply), got
 
     def timed(self, data: bytes, timeout_s: float) -> tuple[dict[str, Any], int]:
-        """Send an encoded message; the answer and the nanoseconds until it came. The child is stopped before and after."""
+        """Send an encoded message; the answer and the nanoseconds until it came. The child is stopped around it."""
         self._unasked()
         start = time.perf_counter_ns()
         try:
@@ -140,12 +158,15 @@ class Worker:
         try:
             linux.read_memory(self.pid, address, target, size)
         except OSError as error:
-            raise Fault("protocol_error", f"an output lies at an address that cannot be read ({error})", self.log()) from None
+            raise Fault(
+                "protocol_error", f"an output lies at an address that cannot be read ({error})", self.log()
+            ) from None
 
     def log(self) -> str:
         """What the child printed, cut to its last characters."""
         size = os.fstat(self.log_fd).st_size
-        return os.pread(self.log_fd, LOG_CHARS, max(0, size - LOG_CHARS)).decode(errors="replace")
+        text = os.pread(self.log_fd, LOG_CHARS, max(0, size - LOG_CHARS)).decode(errors="replace")
+        return "".join(line for line in text.splitlines(keepends=True) if not line.startswith(PROFILER_NOISE))
 
     def close(self) -> None:
         if self.closed:
@@ -172,7 +193,11 @@ class Worker:
         self._ended(reply)
         if "error" in reply:
             reason = "compile_error" if reply.get("compile") else "raised"
-            raise Fault(reason, f"the kernel raised {str(reply['error'])[:300]}", f"{reply.get('text', '')}\n{self.log()}"[:LOG_CHARS])
+            raise Fault(
+                reason,
+                f"the kernel raised {str(reply['error'])[:300]}",
+                f"{reply.get('text', '')}\n{self.log()}"[:LOG_CHARS],
+            )
         return reply
 
     def _ended(self, reply: Any) -> None:

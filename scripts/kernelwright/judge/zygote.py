@@ -1,6 +1,6 @@
 """The zygote: a process that has imported torch and forks the judge's other processes in milliseconds.
 
-It holds no secret, starts no thread and touches no device, so that a fork of it is clean. It ends when the service does.
+It holds no secret, starts no thread and touches no device, so that a fork of it is clean. It ends with the service.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def become(message: dict[str, Any], fds: list[int]) -> None:
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         close_others({sock.fileno()})
         private = message["private"]
-        missing = walls.enter(walls.Plan(private, message["hidden"], message["writable"], message["bound_memory"]))
+        missing = walls.enter(walls.Plan(private, message["hidden"], message["build"], message["bound_memory"]))
         status = supervise(message, sock, missing)
     except BaseException:  # whatever happens here, this copy of the zygote must not go on as a zygote
         import traceback
@@ -121,9 +121,9 @@ def work(message: dict[str, Any], sock: socket.socket, missing: list[str]) -> No
         if "process-id namespace" not in missing and "user and mount namespaces" not in missing:
             walls.mount_proc()
         walls.give_up_privileges()
-        environment = walls.environment(message["private"], os.environ)
+        environment = walls.environment(message["private"], build_folder(message, missing), os.environ)
         os.environ.clear()
-        os.environ.update({**environment, **message["environment"]})
+        os.environ.update(environment)
         os.chdir(message["private"])
         settle_allocator()
         role = oracle.serve if message["role"] == "oracle" else child.serve
@@ -134,6 +134,14 @@ def work(message: dict[str, Any], sock: socket.socket, missing: list[str]) -> No
         traceback.print_exc()
         os._exit(1)
     os._exit(0)
+
+
+def build_folder(message: dict[str, Any], missing: list[str]) -> str:
+    """Where compile caches lie: the mounted folder, the folder itself where nothing can be mounted, else private."""
+    if message["build"] is None or "kept compile cache" in missing:
+        return message["private"]
+    mounted = "user and mount namespaces" not in missing
+    return os.path.join(message["private"], "build") if mounted else message["build"]
 
 
 def settle_allocator() -> None:

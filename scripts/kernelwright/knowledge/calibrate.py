@@ -1,8 +1,8 @@
 """Measure this machine's processor once and keep the result: bandwidths, peak rates, call cost, cache sizes.
 
 The figures serve as floors, so each is the best seen, never an average: a floor that an honest kernel can beat would
-reject it. Bandwidth is the best of a copy, a sum and a fill, for three working sets: half of the cores' own caches, half
-of the last-level cache, and four times the last-level cache. Bytes read and written both count.
+reject it. Bandwidth is the best of a copy, a sum and a fill, for three working sets: half of the cores' own caches,
+half of the last-level cache, and four times the last-level cache. Bytes read and written both count.
 
 `facts()` reads the cached file or measures in a child process, so a caller never imports torch.
 """
@@ -143,7 +143,7 @@ def bandwidth_gb_s(working_set_bytes: int, budget_s: float) -> float:
         return best_seconds(lambda: [call() for _ in range(repeats)], budget_s / 3) / repeats
 
     copy = 8 * count / times(lambda: target.copy_(source))
-    read = 8 * count / times(lambda: whole.sum())
+    read = 8 * count / times(whole.sum)
     fill = 8 * count / times(lambda: whole.fill_(1.0))
     return max(copy, read, fill) / 1e9
 
@@ -182,14 +182,17 @@ def measure(host: dict[str, Any]) -> dict[str, dict[str, Any]]:
             return fact(None, "the operating system gives no size of this cache")
         return fact(bandwidth_gb_s(size, SECONDS_PER_SIZE), f"copy, sum and fill over {size} bytes, {threads}")
 
+    def peak(dtype: str) -> dict[str, Any]:
+        return fact(matmul_tflops(dtype, SECONDS_PER_SIZE), f"{MATMUL_SIZE}^3 {dtype} matmul, {threads}")
+
     return {
         "memory_bandwidth_gb_s": bandwidth(beyond),
         "cache_bandwidth_gb_s": bandwidth(last_level and last_level // 2),
         "private_cache_bandwidth_gb_s": bandwidth(private and private // 2),
         "last_level_cache_bytes": fact(last_level, "cache table of the operating system"),
         "private_cache_bytes": fact(private, "cache table of the operating system, second level of all cores"),
-        "peak_fp32_tflops": fact(matmul_tflops("float32", SECONDS_PER_SIZE), f"{MATMUL_SIZE}^3 float32 matmul, {threads}"),
-        "peak_bf16_tflops": fact(matmul_tflops("bfloat16", SECONDS_PER_SIZE), f"{MATMUL_SIZE}^3 bfloat16 matmul, {threads}"),
+        "peak_fp32_tflops": peak("float32"),
+        "peak_bf16_tflops": peak("bfloat16"),
         "launch_us": fact(call_us(SECONDS_PER_SIZE / 2), "torch.empty(1), best seen"),
         "compute_units": fact(host["cores"], "cores the process may run on"),
     }

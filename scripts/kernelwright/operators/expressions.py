@@ -1,4 +1,4 @@
-"""Integer expressions over named values: axes, shapes, bytes and FLOPs of an operator, evaluated without Python's eval."""
+"""Integer expressions over named values: axes, shapes, bytes and FLOPs of an operator. Python's eval is not used."""
 
 from __future__ import annotations
 

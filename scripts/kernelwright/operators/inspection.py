@@ -1,4 +1,4 @@
-"""Signatures of workloads, found in a child process: it runs the operator's input builder and, on request, its reference.
+"""Signatures of workloads, found in a child process that runs the input builder and, on request, the reference.
 
 The builder runs under FakeTensorMode, which allocates nothing, so workloads of any size are seen. A builder that needs
 real values is run for real when its inputs are small.
@@ -56,7 +56,7 @@ def inspect(operator: Operator, workload: Workload, with_outputs: bool) -> dict[
     size = declared_bytes(operator, workload)
     if size is not None and size > REAL_BYTES_LIMIT:
         raise InputError(
-            f"{operator.source}: workload {workload.id}: the input builder does not run without values ({reason}), and "
+            f"{operator.source}: workload {workload.id}: the input builder needs values ({reason}), and "
             f"its {size} bytes are more than the {REAL_BYTES_LIMIT} that are built for real"
         )
     limit_memory()
@@ -66,7 +66,12 @@ def inspect(operator: Operator, workload: Workload, with_outputs: bool) -> dict[
 def describe(runtime: Any, workload: Workload, with_outputs: bool) -> dict[str, Any]:
     inputs = runtime.build_inputs(workload, 0, "cpu")
     args = {name: argument(value) for name, value in inputs.items()}
-    found: dict[str, Any] = {"args": args, "input_bytes": sum(map(bytes_of, args.values())), "outputs": None, "note": ""}
+    found: dict[str, Any] = {
+        "args": args,
+        "input_bytes": sum(map(bytes_of, args.values())),
+        "outputs": None,
+        "note": "",
+    }
     if with_outputs:
         try:
             outputs = runtime.reference(workload, "cpu")(**inputs)
@@ -93,7 +98,7 @@ def argument(value: Any) -> dict[str, Any]:
         return {"value": value if math.isfinite(value) else str(value)}
     if isinstance(value, list | tuple) and all(isinstance(item, bool | int | float | str) for item in value):
         return {"value": list(value)}
-    raise InputError(f"an input is a {type(value).__name__}; allowed: tensors, numbers, strings, None and lists of them")
+    raise InputError(f"an input is a {type(value).__name__}; allowed: tensors, numbers, strings, None, lists of them")
 
 
 def bytes_of(argument: dict[str, Any]) -> int:

@@ -38,8 +38,8 @@ def load(path: Path) -> Operator:
     if path.is_dir():
         found = problems(path)
         if len(found) != 1:
-            names = ", ".join(item.name for item in found[:8]) or "none"
-            raise InputError(f"{path}: {len(found)} KernelBench files ({names}); give one of them")
+            listed = ", ".join(item.name for item in found[:8]) or "none"
+            raise InputError(f"{path}: {len(found)} KernelBench files ({listed}); give one of them")
         return load(found[0])
     tree = source.parse_file(path)
     source.require(tree, NEEDED, path)

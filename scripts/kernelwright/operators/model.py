@@ -68,7 +68,7 @@ class Operator:
         return total.hexdigest()
 
     def workload_ids(self, set_name: str) -> list[str]:
-        """Ids of a workload set. `published` is everything outside `cpu`; a set that is not declared is every workload."""
+        """Ids of a workload set. `published` is everything outside `cpu`; an undeclared set is every workload."""
         if set_name in self.workload_sets:
             return list(self.workload_sets[set_name])
         if set_name == "published":

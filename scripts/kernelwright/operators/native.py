@@ -35,7 +35,8 @@ def load(directory: Path) -> Operator:
     source.require(source.parse_file(directory / "input.py"), ("_make_inputs",), directory / "input.py")
     workloads = read_shapes(directory / "shapes.json")
     contract_file = directory / "operator.yaml"
-    contract = read_contract(contract_file, workloads) if contract_file.is_file() else bare_contract(directory, reference)
+    declared = contract_file.is_file()
+    contract = read_contract(contract_file, workloads) if declared else bare_contract(directory, reference)
     return build(directory, workloads, contract)
 
 
@@ -68,13 +69,14 @@ def read_contract(path: Path, workloads: dict[str, Workload]) -> dict[str, Any]:
         missing = [key for key in ids if key not in workloads]
         if missing:
             raise InputError(f"{path}: workload_sets.{set_name}: {', '.join(missing)} not in shapes.json")
-    for field, known in (("mutates", "inputs"), ("tolerance", "outputs"), ("aliases", "outputs")):
+    for field, group in (("mutates", "inputs"), ("tolerance", "outputs"), ("aliases", "outputs")):
         for name in contract.get(field, ()):
-            if name not in contract[known]:
-                raise InputError(f"{path}: {field}: {name!r} is no name of {known}: {', '.join(contract[known])}")
+            if name not in contract[group]:
+                raise InputError(f"{path}: {field}: {name!r} is no name of {group}: {', '.join(contract[group])}")
     for output, target in contract.get("aliases", {}).items():
         if target not in contract["inputs"]:
-            raise InputError(f"{path}: aliases.{output}: {target!r} is no name of inputs: {', '.join(contract['inputs'])}")
+            known = ", ".join(contract["inputs"])
+            raise InputError(f"{path}: aliases.{output}: {target!r} is no name of inputs: {known}")
     clash = sorted(set(contract.get("edge_workloads", {})) & set(workloads))
     if clash:
         raise InputError(f"{path}: edge_workloads.{clash[0]}: the id is taken in shapes.json")
@@ -91,7 +93,8 @@ def bare_contract(directory: Path, reference: Any) -> dict[str, Any]:
 
     def declared(names: list[str], dtypes: Any) -> dict[str, dict[str, Any]]:
         known = dtypes if isinstance(dtypes, dict) else {}
-        return {name: {"dtype": DTYPE_NAMES.get(known.get(name), known.get(name, "unknown"))} for name in names}
+        given = {name: str(known.get(name, "unknown")) for name in names}
+        return {name: {"dtype": DTYPE_NAMES.get(dtype, dtype)} for name, dtype in given.items()}
 
     outputs = metadata.get("output_dtypes")
     return {

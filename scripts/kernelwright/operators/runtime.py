@@ -86,10 +86,6 @@ def import_file(path: Path, name: str) -> ModuleType:
     return module
 
 
-def as_positional(inputs: Mapping[str, Any]) -> list[Any]:
-    return list(inputs.values())
-
-
 class Callee:
     """A reference or candidate: called with the inputs by name, returns its outputs by declared name."""
 
@@ -196,7 +192,7 @@ class Runtime:
         if path not in self._modules:
             module = ModuleType("_kernelwright_operator_sol")
             module.__file__ = f"{path} (reference)"
-            exec(compile(self.operator.details["reference"], module.__file__, "exec"), module.__dict__)  # noqa: S102
+            exec(compile(self.operator.details["reference"], module.__file__, "exec"), module.__dict__)
             self._modules[path] = module
         return self._modules[path]
 

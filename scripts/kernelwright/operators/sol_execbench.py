@@ -1,7 +1,7 @@
 """SOL-ExecBench: definition.json and workload.jsonl; solution.json in and out. Read without running the reference.
 
-Axes are `const` (a value), `var` (given by each workload) or `expr` (over the other axes). An input's shape is a list of
-axis names or numbers, [] for a 0-D tensor and null for a Python scalar. The workload's tolerance is kept per workload.
+Axes are `const` (a value), `var` (given by each workload) or `expr` (over the other axes). An input's shape is a list
+of axis names or numbers, [] for a 0-D tensor and null for a Python scalar. The tolerance is kept per workload.
 """
 
 from __future__ import annotations
@@ -83,7 +83,8 @@ def check_definition(definition: dict[str, Any], where: Path) -> None:
         check_axis(name, require_object(axis, f"{where}: axes.{name}"), where)
     for group in ("inputs", "outputs"):
         for name, entry in definition[group].items():
-            check_tensor(f"{where}: {group}.{name}", require_object(entry, f"{where}: {group}.{name}"), definition["axes"])
+            field = f"{where}: {group}.{name}"
+            check_tensor(field, require_object(entry, field), definition["axes"])
     tree = source.parse(definition["reference"], f"{where}: reference")
     source.require(tree, ("run",), f"{where}: reference")
     entry_point = definition.get("custom_inputs_entrypoint")
@@ -221,7 +222,7 @@ def check_inputs(inputs: dict[str, Any], definition: dict[str, Any], where: str)
             if key not in entry:
                 raise InputError(f"{where}: inputs.{name}.{key}: missing for type {kind}")
         if kind == "custom" and not definition.get("custom_inputs_entrypoint"):
-            raise InputError(f"{where}: inputs.{name}: type custom, but definition.json has no custom_inputs_entrypoint")
+            raise InputError(f"{where}: inputs.{name}: type custom without custom_inputs_entrypoint in definition.json")
     unknown = sorted(set(inputs) - set(definition["inputs"]))
     if unknown:
         raise InputError(f"{where}: inputs.{unknown[0]}: not declared in definition.json")
@@ -232,12 +233,11 @@ def safetensors_path(directory: Path, relative: str) -> Path:
     for root in (directory, *list(directory.parents)[:4]):
         if (path := root / relative).is_file():
             return path
-    raise InputError(f"{directory / 'workload.jsonl'}: inputs: safetensors path {relative!r}: no such file beside or above it")
+    where = f"{directory / 'workload.jsonl'}: inputs: safetensors path {relative!r}"
+    raise InputError(f"{where}: no such file beside the problem or above it")
 
 
 def safetensors_files(directory: Path, entries: dict[str, dict[str, Any]]) -> list[Path]:
-    names = {
-        entry["path"] for kwargs in entries.values() for entry in kwargs["inputs"].values() if entry["type"] == "safetensors"
-    }
-    found = [safetensors_path(directory, name) for name in sorted(names)]
-    return found
+    inputs = [entry for kwargs in entries.values() for entry in kwargs["inputs"].values()]
+    names = {entry["path"] for entry in inputs if entry["type"] == "safetensors"}
+    return [safetensors_path(directory, name) for name in sorted(names)]

@@ -45,7 +45,9 @@ def has_custom(entries: dict[str, Any]) -> bool:
     return any(entry["type"] == "custom" for entry in entries.values())
 
 
-def custom_inputs(operator: Operator, known: dict[str, Any], device: torch.device, module: ModuleType) -> dict[str, Any]:
+def custom_inputs(
+    operator: Operator, known: dict[str, Any], device: torch.device, module: ModuleType
+) -> dict[str, Any]:
     """Call the problem's own builder: function(axes_and_scalars, device) -> dict."""
     made = getattr(module, operator.details["custom_inputs_entrypoint"])(known, device)
     if not isinstance(made, dict):

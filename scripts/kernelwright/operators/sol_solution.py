@@ -46,7 +46,8 @@ def read(path: Path) -> Solution:
     file, separator, function = str(spec.get("entry_point", "")).partition("::")
     sources = read_sources(path, body.get("sources"))
     if not separator or file not in sources or not function:
-        raise InputError(f"{path}: spec.entry_point: {spec.get('entry_point')!r} is not FILE::FUNCTION of one of {', '.join(sources)}")
+        given, files = spec.get("entry_point"), ", ".join(sources)
+        raise InputError(f"{path}: spec.entry_point: {given!r} is not FILE::FUNCTION of one of {files}")
     passing = bool(spec.get("destination_passing_style", True))
     names = tuple(str(language) for language in languages)
     return Solution(body["name"], body["definition"], body["author"], names, file, function, passing, sources)
@@ -116,7 +117,14 @@ def axis_sources(operator: Operator) -> dict[str, str]:
     return found
 
 
-def write(path: Path, operator: Operator, kernel: str, framework: str, hardware: list[str], author: str = "kernelwright") -> None:
+def write(
+    path: Path,
+    operator: Operator,
+    kernel: str,
+    framework: str,
+    hardware: list[str],
+    author: str = "kernelwright",
+) -> None:
     """Write a solution that can be submitted, from a kernel file whose `run` returns its outputs."""
     body = {
         "name": f"{operator.name}_{framework}",

@@ -1,1 +1,1 @@
-"""Where a kernel's time goes. `child` measures in a process of its own, `summary` turns that into metrics and bottlenecks."""
+"""Where a kernel's time goes: `child` measures in its own process, `summary` makes metrics and bottlenecks of that."""

@@ -1,4 +1,4 @@
-"""Raw figures of a kernel into metrics with units and ranked bottlenecks. Pure: reads figures and specs, measures nothing."""
+"""Raw figures of a kernel into metrics with units and ranked bottlenecks. Reads figures and specs, measures nothing."""
 
 from __future__ import annotations
 
@@ -27,13 +27,17 @@ def metrics(raw: Mapping[str, Any], specs: Mapping[str, Any]) -> dict[str, dict[
     shares = _all(_ratio(floors[key]["floor_us"], row["latency_us"]) for key, row in figures.items())
     dispatch = {key: (row["operators"] + 1) * raw["dispatch_us"] for key, row in figures.items()}
     found = {
-        "latency_us": _metric(geomean(row["latency_us"] for row in figures.values()), "us", "geometric mean over the workloads"),
+        "latency_us": _metric(
+            geomean(row["latency_us"] for row in figures.values()), "us", "geometric mean over the workloads"
+        ),
         "achieved_bandwidth_gb_s": _metric(bandwidth, "GB/s", "declared bytes over measured time"),
         "bandwidth_share": _metric(_ratio(bandwidth, peak), "ratio", "of the platform's memory bandwidth"),
         "achieved_gflops": _metric(None if flops is None else flops / total_us / 1e3, "GFLOP/s"),
         "share_of_floor": _metric(geomean(shares) if shares else None, "ratio", "roofline floor over measured time"),
         "operators_per_call": _metric(max(row["operators"] for row in figures.values()), "1"),
-        "dispatch_overhead_us": _metric(geomean(dispatch.values()), "us", "operators per call and one more, times one dispatch"),
+        "dispatch_overhead_us": _metric(
+            geomean(dispatch.values()), "us", "operators per call and one more, times one dispatch"
+        ),
         "dispatch_overhead_share": _metric(
             geomean(min(1.0, dispatch[key] / row["latency_us"]) for key, row in figures.items()), "ratio"
         ),
@@ -74,7 +78,9 @@ def hot(raw: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [{"name": n, "share": t / total, "time_us": t, "calls": int(c)} for n, (t, c) in ordered[:12]]
 
 
-def bottlenecks(found: Mapping[str, Mapping[str, Any]], raw: Mapping[str, Any], specs: Mapping[str, Any]) -> list[dict[str, Any]]:
+def bottlenecks(
+    found: Mapping[str, Mapping[str, Any]], raw: Mapping[str, Any], specs: Mapping[str, Any]
+) -> list[dict[str, Any]]:
     """What limits the kernel, the most limiting first. expected_gain is the speedup if that alone were gone."""
     value = {name: metric["value"] for name, metric in found.items()}
     entries = []
@@ -82,13 +88,19 @@ def bottlenecks(found: Mapping[str, Mapping[str, Any]], raw: Mapping[str, Any], 
     if overhead is not None:
         needed = raw["dispatch_us"] / value["dispatch_overhead_us"]  # one call has to stay
         evidence = ["dispatch_overhead_share", "operators_per_call"]
-        entries.append(_entry("launch", evidence, 1 / max(1e-2, 1 - overhead * (1 - needed)), "one fused call would do"))
+        entries.append(
+            _entry("launch", evidence, 1 / max(1e-2, 1 - overhead * (1 - needed)), "one fused call would do")
+        )
     efficiency, threads = value["parallel_efficiency"], value["threads"]
     if efficiency is not None and threads is not None and threads > 1:
-        entries.append(_entry("occupancy", ["parallel_efficiency", "threads"], 1 / max(efficiency, 1 / threads), "idle cores"))
+        entries.append(
+            _entry("occupancy", ["parallel_efficiency", "threads"], 1 / max(efficiency, 1 / threads), "idle cores")
+        )
     if value["page_fault_share"] is not None:
         gain = 1 / max(1e-2, 1 - value["page_fault_share"])
-        entries.append(_entry("latency", ["page_fault_share", "page_faults_per_call"], gain, "first touch of fresh memory"))
+        entries.append(
+            _entry("latency", ["page_fault_share", "page_faults_per_call"], gain, "first touch of fresh memory")
+        )
     entries += _roofline(value, raw, specs)
     named = [entry for entry in entries if entry["expected_gain"] is None or entry["expected_gain"] >= WORTH_NAMING]
     return sorted(named, key=lambda entry: -(entry["expected_gain"] or 0.0))
@@ -100,12 +112,18 @@ def _roofline(value: Mapping[str, Any], raw: Mapping[str, Any], specs: Mapping[s
     by_bound: dict[str, list[float]] = {}
     for key, floor in floors.items():
         if floor["bound"] in ("memory", "compute") and floor["floor_us"]:
-            by_bound.setdefault(floor["bound"], []).append(raw["workloads"][key]["latency_us"] / floor["floor_us"])
-    evidence = {"memory": ["share_of_floor", "achieved_bandwidth_gb_s"], "compute": ["share_of_floor", "achieved_gflops"]}
+            least = floor["floor_us"] + raw["dispatch_us"]  # a call has to be made even when the floor is tiny
+            by_bound.setdefault(floor["bound"], []).append(raw["workloads"][key]["latency_us"] / least)
+    evidence = {
+        "memory": ["share_of_floor", "achieved_bandwidth_gb_s"],
+        "compute": ["share_of_floor", "achieved_gflops"],
+    }
     if not by_bound and value["share_of_floor"] is None:
         return [_entry("memory", ["achieved_bandwidth_gb_s"], None, "the roofline floor is unknown")]
     return [
-        _entry(bound, evidence[bound], max(1.0, geomean(gains)), f"{len(gains)} of {len(floors)} workloads have this bound")
+        _entry(
+            bound, evidence[bound], max(1.0, geomean(gains)), f"{len(gains)} of {len(floors)} workloads have this bound"
+        )
         for bound, gains in by_bound.items()
     ]
 

@@ -41,8 +41,14 @@ class CapHeader(ctypes.Structure):
 def libc() -> ctypes.CDLL:
     library = ctypes.CDLL(None, use_errno=True)
     library.process_vm_readv.restype = ctypes.c_ssize_t
-    library.process_vm_readv.argtypes = [ctypes.c_int, ctypes.POINTER(IoVec), ctypes.c_ulong,
-                                         ctypes.POINTER(IoVec), ctypes.c_ulong, ctypes.c_ulong]  # fmt: skip
+    library.process_vm_readv.argtypes = [
+        ctypes.c_int,
+        ctypes.POINTER(IoVec),
+        ctypes.c_ulong,
+        ctypes.POINTER(IoVec),
+        ctypes.c_ulong,
+        ctypes.c_ulong,
+    ]
     library.syscall.restype = ctypes.c_long
     return library
 
@@ -66,9 +72,14 @@ def mount(source: str | None, target: str, kind: str | None, flags: int = 0, dat
 def set_read_only(target: str, read_only: bool) -> None:
     """Every mount at and under `target` becomes read-only, or writable again, for this mount namespace."""
     attributes = MountAttr(MOUNT_ATTR_RDONLY if read_only else 0, 0 if read_only else MOUNT_ATTR_RDONLY, 0, 0)
-    result = libc().syscall(ctypes.c_long(SYS_MOUNT_SETATTR), ctypes.c_int(AT_FDCWD), os.fsencode(target),
-                            ctypes.c_uint(AT_RECURSIVE), ctypes.byref(attributes),
-                            ctypes.c_size_t(ctypes.sizeof(attributes)))  # fmt: skip
+    result = libc().syscall(
+        ctypes.c_long(SYS_MOUNT_SETATTR),
+        ctypes.c_int(AT_FDCWD),
+        os.fsencode(target),
+        ctypes.c_uint(AT_RECURSIVE),
+        ctypes.byref(attributes),
+        ctypes.c_size_t(ctypes.sizeof(attributes)),
+    )
     checked(result, f"mount_setattr {target}")
 
 
@@ -103,11 +114,13 @@ def mallopt(option: int, value: int) -> bool:
 
 
 def read_memory(pid: int, address: int, target: int, size: int) -> None:
-    """Copy `size` bytes at `address` of another process to `target` in this one. Raises OSError when it cannot be read."""
+    """Copy `size` bytes at `address` of another process to `target` in this one. Raises OSError."""
     done = 0
     while done < size:
         here, there = IoVec(target + done, size - done), IoVec(address + done, size - done)
-        count = checked(libc().process_vm_readv(pid, ctypes.byref(here), 1, ctypes.byref(there), 1, 0), "process_vm_readv")
+        count = checked(
+            libc().process_vm_readv(pid, ctypes.byref(here), 1, ctypes.byref(there), 1, 0), "process_vm_readv"
+        )
         if count == 0:
             raise OSError(f"process_vm_readv: only {done} of {size} bytes at {address:#x}")
         done += count

@@ -6,13 +6,13 @@ import contextlib
 import os
 import signal
 import time
+from pathlib import Path
 
 
 def state(pid: int) -> str:
     """One letter of /proc/PID/stat (R, S, T, Z...); X when the process is gone."""
     try:
-        with open(f"/proc/{pid}/stat", "rb") as stream:
-            return stream.read().rpartition(b")")[2].split()[0].decode()
+        return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0].decode()
     except (OSError, IndexError):
         return "X"
 
@@ -53,8 +53,8 @@ def children(pid: int) -> list[int]:
     except OSError:
         return found
     for task in tasks:
-        with contextlib.suppress(OSError), open(f"/proc/{pid}/task/{task}/children") as stream:
-            found += map(int, stream.read().split())
+        with contextlib.suppress(OSError):
+            found += map(int, Path(f"/proc/{pid}/task/{task}/children").read_text().split())
     return found
 
 

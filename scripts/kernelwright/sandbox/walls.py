@@ -15,9 +15,22 @@ from pathlib import Path
 
 from kernelwright.sandbox import linux
 
-KEEP_ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES", "ROCM_PATH", "CC", "CXX",
-                    "LD_LIBRARY_PATH", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "GOMP_SPINCOUNT",
-                    "KERNELWRIGHT_TRITON_BACKEND")  # fmt: skip
+KEEP_ENVIRONMENT = (
+    "PATH",
+    "LANG",
+    "LC_ALL",
+    "CUDA_HOME",
+    "CUDA_PATH",
+    "CUDA_VISIBLE_DEVICES",
+    "ROCM_PATH",
+    "CC",
+    "CXX",
+    "LD_LIBRARY_PATH",
+    "OMP_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "GOMP_SPINCOUNT",
+    "KERNELWRIGHT_TRITON_BACKEND",
+)
 FILE_LIMIT_BYTES = 4 << 30
 PROCESS_LIMIT = 4096
 
@@ -28,7 +41,7 @@ class Plan:
 
     private: str  # an existing folder that becomes its temporary directory, home and compile caches
     hidden: Sequence[str] = ()  # folders that look empty from inside
-    writable: Sequence[str] = ()  # folders outside `private` that stay writable: caches of the judge's own contenders
+    build: str | None = None  # a folder that outlives the process and appears as private/build, for compile caches
     bound_memory: bool = True  # an address-space limit; CUDA maps far more than it uses, so not there
 
 
@@ -54,8 +67,11 @@ def enter_namespaces() -> list[str]:
         Path("/proc/self/gid_map").write_text(f"1000 {gid} 1")
     except OSError:
         missing.append("user and mount namespaces")
-    for flag, name in ((linux.CLONE_NEWNET, "network namespace"), (linux.CLONE_NEWIPC, "ipc namespace"),
-                       (linux.CLONE_NEWPID, "process-id namespace")):  # fmt: skip
+    for flag, name in (
+        (linux.CLONE_NEWNET, "network namespace"),
+        (linux.CLONE_NEWIPC, "ipc namespace"),
+        (linux.CLONE_NEWPID, "process-id namespace"),
+    ):
         try:
             linux.unshare(flag)
         except OSError:
@@ -67,14 +83,33 @@ def arrange_mounts(plan: Plan) -> list[str]:
     """A writable private folder, everything else read-only, the hidden folders empty."""
     missing = []
     linux.mount(None, "/", None, linux.MS_REC | linux.MS_PRIVATE)
-    for folder in plan.writable:
-        linux.mount(folder, folder, None, linux.MS_BIND)
     try:
         linux.set_read_only("/", True)
-        for folder in plan.writable:
-            linux.set_read_only(folder, False)
     except OSError:
         missing.append("read-only file system")
+    try:
+        linux.mount("none", plan.private, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, "mode=0700")
+    except OSError:
+        missing.append("private temporary folder")
+    if plan.build is not None:
+        missing += mount_build(plan.private, plan.build)
+    return missing + hide(plan)
+
+
+def mount_build(private: str, build: str) -> list[str]:
+    target = os.path.join(private, "build")
+    try:
+        os.makedirs(target, exist_ok=True)
+        linux.mount(build, target, None, linux.MS_BIND)
+        linux.set_read_only(target, False)
+    except OSError:
+        return ["kept compile cache"]
+    return []
+
+
+def hide(plan: Plan) -> list[str]:
+    """Empty read-only folders over those that must not be seen."""
+    missing = []
     for folder in plan.hidden:
         if not os.path.isdir(folder) or holds_interpreter(folder) or inside(plan.private, folder):
             continue
@@ -82,10 +117,6 @@ def arrange_mounts(plan: Plan) -> list[str]:
             linux.mount("none", folder, "tmpfs", linux.MS_RDONLY | linux.MS_NOSUID | linux.MS_NODEV, "size=4k")
         except OSError:
             missing.append(f"hiding of {folder}")
-    try:
-        linux.mount("none", plan.private, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, "mode=0700")
-    except OSError:
-        missing.append("private temporary folder")
     return missing
 
 
@@ -134,13 +165,21 @@ def give_up_privileges() -> list[str]:
     return []
 
 
-def environment(private: str, current: Mapping[str, str]) -> dict[str, str]:
-    """The environment of untrusted code: a short list that is kept, and every cache inside `private`."""
+def environment(private: str, build: str, current: Mapping[str, str]) -> dict[str, str]:
+    """The environment of untrusted code: a short list that is kept, and every cache inside `private` or `build`."""
     kept = {name: current[name] for name in KEEP_ENVIRONMENT if name in current}
-    folders = {"TMPDIR": "tmp", "HOME": "home", "TORCH_EXTENSIONS_DIR": "extensions", "TRITON_CACHE_DIR": "triton",
-               "TORCHINDUCTOR_CACHE_DIR": "inductor", "XDG_CACHE_HOME": "cache", "CUDA_CACHE_PATH": "cuda"}  # fmt: skip
+    folders = {
+        "TMPDIR": "tmp",
+        "HOME": "home",
+        "TORCH_EXTENSIONS_DIR": "extensions",
+        "TRITON_CACHE_DIR": "triton",
+        "TORCHINDUCTOR_CACHE_DIR": "inductor",
+        "XDG_CACHE_HOME": "cache",
+        "CUDA_CACHE_PATH": "cuda",
+    }
+    built = ("TORCH_EXTENSIONS_DIR", "TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR")
     for name, folder in folders.items():
-        path = os.path.join(private, folder)
+        path = os.path.join(build if name in built else private, folder)
         with contextlib.suppress(FileExistsError):
             os.makedirs(path)
         kept[name] = path

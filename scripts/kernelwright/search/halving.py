@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+LEAST_SAMPLES = 5
+
 
 @dataclass(frozen=True)
 class Rung:
@@ -17,8 +19,8 @@ class Rung:
 
     index: int
     workloads: tuple[str, ...]
-    depth: str
     samples: int
+    seeds: int
     keep: int
 
 
@@ -33,32 +35,36 @@ class Trial:
     facts: dict[str, Any]
 
 
-def rungs(trials: int, finalists: int, workloads: Sequence[str], samples: int) -> list[Rung]:
+def rungs(trials: int, finalists: int, workloads: Sequence[str], samples: int, seeds: int) -> list[Rung]:
     """Rounds for `trials` candidates: each keeps half, the last measures `finalists` on all workloads in full.
 
     `workloads` in the order of their weight: the first ones are measured in every round.
     """
-    rounds = max(1, math.ceil(math.log2(max(1, trials / max(1, finalists))))) + 1 if trials > finalists else 1
+    counts = [trials]
+    while counts[-1] > finalists:
+        counts.append(max(finalists, math.ceil(counts[-1] / 2)))
     found = []
-    for index in range(rounds):
-        last = index == rounds - 1
-        share = (index + 1) / rounds
-        count = len(workloads) if last else max(min(2, len(workloads)), math.ceil(share * len(workloads) / 2))
-        keep = 1 if last else max(finalists, math.ceil(trials / 2 ** (index + 1)))
+    for index, _ in enumerate(counts):
+        last = index == len(counts) - 1
+        share = (index + 1) / len(counts)
+        some = max(min(2, len(workloads)), math.ceil(share * len(workloads) / 2))
         found.append(
             Rung(
                 index=index,
-                workloads=tuple(workloads[:count]),
-                depth="correctness" if last else "smoke",
-                samples=samples if last else max(5, math.ceil(samples * share / 2)),
-                keep=finalists if index == rounds - 2 else keep,
+                workloads=tuple(workloads if last else workloads[:some]),
+                samples=samples if last else min(samples, max(LEAST_SAMPLES, math.ceil(samples * share / 2))),
+                seeds=seeds if last else 1,
+                keep=1 if last else counts[index + 1],
             )
         )
     return found
 
 
 def run(
-    candidates: Sequence[int], rounds: Sequence[Rung], measure: Callable[[int, Rung], Trial], report: Callable[[str], None]
+    candidates: Sequence[int],
+    rounds: Sequence[Rung],
+    measure: Callable[[int, Rung], Trial],
+    report: Callable[[str], None],
 ) -> tuple[int | None, list[Trial]]:
     """Measure candidates round by round; returns the best of the last round (None when all dropped out) and all trials.
 

@@ -2,7 +2,8 @@
 
 The family and the roles narrow the readings; numbers decide. A reading is kept when its formula, in float64 where the
 reference allows it, gives the reference's outputs on every workload tried, also for inputs scaled down, to
-zero too, so that an epsilon shows. Runs operator code, so a step starts it as a child: `python -m kernelwright.search.recognise`.
+zero too, so that an epsilon shows. Runs operator code, so a step starts it as a child:
+`python -m kernelwright.search.recognise`.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ TIMEOUT_S = 300.0
 
 
 def recognise(operator: Any, framework: str) -> dict[str, Any]:
-    """{facts, matches: [{template, semantics, error}]}: what was seen and the best reading of each template that fits."""
+    """{facts, matches: [{template, semantics, error}]}: what was seen and each fitting template's best reading."""
     from kernelwright.operators.runtime import Runtime
 
     runtime = Runtime(operator)
@@ -90,10 +91,18 @@ def observe(runtime: Any, workloads: list[Any]) -> Facts:
         if isinstance(value, torch.Tensor) and isinstance(given, torch.Tensor) and value.data_ptr() == given.data_ptr()
     }
     return Facts(
-        operator=operator.name, family=operator.family, layout=operator.layout, entry=operator.candidate_name,
-        init=init, inputs=seen, outputs={name: _fact(value) for name, value in outputs.items()},
-        init_values=dict(workloads[0].init_kwargs), mutates=tuple(operator.mutates), state=tuple(model.state_dict()) if is_module else (), aliases=aliases,
-    )  # fmt: skip
+        operator=operator.name,
+        family=operator.family,
+        layout=operator.layout,
+        entry=operator.candidate_name,
+        init=init,
+        inputs=seen,
+        outputs={name: _fact(value) for name, value in outputs.items()},
+        init_values=dict(workloads[0].init_kwargs),
+        mutates=tuple(operator.mutates),
+        state=tuple(model.state_dict()) if is_module else (),
+        aliases=aliases,
+    )
 
 
 def _fact(value: Any) -> dict[str, Any]:
@@ -123,7 +132,9 @@ def best_reading(template: Any, facts: Facts, runtime: Any, workloads: list[Any]
     return {"semantics": semantics, "error": worst}
 
 
-def _cases(template: Any, facts: Facts, runtime: Any, workload: Any) -> list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]]:
+def _cases(
+    template: Any, facts: Facts, runtime: Any, workload: Any
+) -> list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]]:
     """(constructor arguments, inputs, expected outputs) at each scale; float64 when the reference takes it."""
     import copy
 

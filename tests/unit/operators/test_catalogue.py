@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 import torch
-
 from kernelwright import operators, specs
 from kernelwright.operators.runtime import Runtime
 
@@ -39,7 +38,7 @@ def test_folder_is_complete(operator: operators.Operator) -> None:
 
 
 def test_declared_facts_hold(operator: operators.Operator) -> None:
-    """Names, order, dtypes, shapes, devices, finiteness; only declared inputs are written; outputs alias as declared."""
+    """Names, order, dtypes, shapes, finiteness; only declared inputs are written; outputs alias as declared."""
     runtime = Runtime(operator)
     for key in small_ids(operator):
         workload = operator.workload(key)
@@ -58,7 +57,9 @@ def test_declared_facts_hold(operator: operators.Operator) -> None:
             assert shared == [operator.aliases[name]] if name in operator.aliases else not shared
 
 
-def check_tensor(operator: operators.Operator, workload: operators.Workload, name: str, declared: dict, value: torch.Tensor) -> None:
+def check_tensor(
+    operator: operators.Operator, workload: operators.Workload, name: str, declared: dict, value: torch.Tensor
+) -> None:
     shape = operator.shape_of(declared, operator.axis_values(workload), name)
     if operator.name in ANY_RANK:
         assert value.numel() == torch.Size(shape).numel()

@@ -1,5 +1,4 @@
 import pytest
-
 from kernelwright.errors import InputError
 from kernelwright.operators import expressions
 
@@ -20,9 +19,11 @@ def test_values(text: str | int, value: int) -> None:
     assert expressions.evaluate(text, {"tokens": 7, "shape": [2, 3, 4]}, "here") == value
 
 
-@pytest.mark.parametrize("text", ["7 / 2", "absent + 1", "__import__('os').getpid()", "tokens.bit_length()", "tokens >", "True"])
+@pytest.mark.parametrize(
+    "text", ["7 / 2", "absent + 1", "__import__('os').getpid()", "tokens.bit_length()", "tokens >", "True"]
+)
 def test_refused(text: str) -> None:
-    with pytest.raises(InputError, match="operator.yaml: axes.x") as caught:
+    with pytest.raises(InputError, match=r"operator.yaml: axes.x") as caught:
         expressions.evaluate(text, {"tokens": 7}, "operator.yaml: axes.x")
     assert "\n" not in str(caught.value)
 

@@ -2,7 +2,6 @@ from pathlib import Path
 
 import pytest
 import torch
-
 from kernelwright import operators
 from kernelwright.errors import InputError
 from kernelwright.operators import runtime
@@ -67,8 +66,8 @@ def test_refusals(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="2 KernelBench files"):
         operators.load(tmp_path)
     (tmp_path / "c.py").write_text("class Model: pass\n")
-    with pytest.raises(InputError, match="c.py: does not define get_inputs, get_init_inputs"):
+    with pytest.raises(InputError, match=r"c.py: does not define get_inputs, get_init_inputs"):
         operators.load(tmp_path / "c.py")
     (tmp_path / "d.py").write_text(PROBLEM.replace("self, x, shift", "self, x"))
-    with pytest.raises(InputError, match="get_inputs returns 2 values, Model.forward takes 1"):
+    with pytest.raises(InputError, match=r"get_inputs returns 2 values, Model.forward takes 1"):
         operators.load(tmp_path / "d.py")

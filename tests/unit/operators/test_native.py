@@ -2,13 +2,21 @@ import json
 from pathlib import Path
 
 import pytest
-
 from kernelwright import operators
 from kernelwright.errors import InputError
 
-REFERENCE = "import torch\nfrom torch import nn\nclass Model(nn.Module):\n    def forward(self, x, scale):\n        return x * scale\n"
+REFERENCE = """
+from torch import nn
+
+class Model(nn.Module):
+    def forward(self, x, scale):
+        return x * scale
+"""
 INPUT = "import torch\ndef _make_inputs(rows):\n    return {'x': torch.randn(rows, 4), 'scale': 2.0}\n"
-SHAPES = {"a": {"init_kwargs": None, "input_kwargs": {"rows": 3}}, "b": {"init_kwargs": {}, "input_kwargs": {"rows": 5}}}
+SHAPES = {
+    "a": {"init_kwargs": None, "input_kwargs": {"rows": 3}},
+    "b": {"init_kwargs": {}, "input_kwargs": {"rows": 5}},
+}
 CONTRACT = """
 schema_version: 1
 name: scaled
@@ -53,7 +61,13 @@ def test_contract(folder: Path) -> None:
 
 def test_digest_follows_every_file(folder: Path) -> None:
     seen = {operators.load(folder).digest()}
-    for name, text in (("operator.yaml", CONTRACT), ("helper.py", "A = 1\n"), ("input.py", INPUT + "\n"), ("reference.py", REFERENCE + "\n")):
+    edits = {
+        "operator.yaml": CONTRACT,
+        "helper.py": "A = 1\n",
+        "input.py": INPUT + "\n",
+        "reference.py": REFERENCE + "\n",
+    }
+    for name, text in edits.items():
         (folder / name).write_text(text)
         seen.add(operators.load(folder).digest())
     assert len(seen) == 5
@@ -102,7 +116,8 @@ def test_loading_runs_no_code(folder: Path) -> None:
 
 
 def test_metadata_gives_dtypes_and_outputs(folder: Path) -> None:
-    (folder / "metadata.json").write_text(json.dumps({"input_dtypes": {"x": "bf16"}, "output_dtypes": {"out": "fp8_e4m3"}}))
+    metadata = {"input_dtypes": {"x": "bf16"}, "output_dtypes": {"out": "fp8_e4m3"}}
+    (folder / "metadata.json").write_text(json.dumps(metadata))
     operator = operators.load(folder)
     assert operator.inputs["x"] == {"dtype": "bfloat16"}
     assert operator.outputs == {"out": {"dtype": "float8_e4m3fn"}}
@@ -112,7 +127,7 @@ def test_unknown_folder_and_name(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("")
     with pytest.raises(InputError, match=r"no known operator layout; it has notes.txt"):
         operators.load(tmp_path)
-    with pytest.raises(InputError, match="allowed: .*rms_norm"):
+    with pytest.raises(InputError, match=r"allowed: .*rms_norm"):
         operators.find("no_such_operator")
 
 

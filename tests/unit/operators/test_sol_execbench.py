@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 import torch
-
 from kernelwright import operators
 from kernelwright.errors import InputError
 from kernelwright.operators import runtime, sol_solution
@@ -151,7 +150,8 @@ def test_workload_refusals(tmp_path: Path, path: str, new: Any, line: str) -> No
 def solution(**spec: Any) -> dict[str, Any]:
     code = "def entry(x, index, eps, y):\n    y.copy_(x.view(x.shape[0], 2, 4)[index] + eps)\n"
     spec = {"language": "triton", "target_hardware": ["cpu"], "entry_point": "main.py::entry", **spec}
-    return {"name": "s", "definition": "split_rows", "author": "a", "spec": spec, "sources": [{"path": "main.py", "content": code}]}
+    sources = [{"path": "main.py", "content": code}]
+    return {"name": "s", "definition": "split_rows", "author": "a", "spec": spec, "sources": sources}
 
 
 def test_destination_passing_solution_becomes_a_candidate(tmp_path: Path) -> None:

@@ -1,10 +1,11 @@
 """References against independent formulas, on small cases."""
 
-import torch
-from torch.nn import functional
+import itertools
 
+import torch
 from kernelwright import operators
 from kernelwright.operators.runtime import Runtime
+from torch.nn import functional
 
 
 def run(name: str, key: str) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor], dict]:
@@ -115,7 +116,7 @@ def test_paged_attention_against_dense() -> None:
 def test_attention_stays_within_sequences() -> None:
     given, out, _ = run("attention_forward", "ragged")
     ends = given["cu_seqlens_q"].tolist()
-    for start, end in zip(ends, ends[1:], strict=False):
+    for start, end in itertools.pairwise(ends):
         q, k, v = (given[name][start:end].float() for name in "qkv")
         weights = torch.softmax(torch.einsum("qhd,khd->hqk", q, k) / 128**0.5, -1)
         close(out["out"][start:end], torch.einsum("hqk,khd->qhd", weights, v))

@@ -24,4 +24,4 @@ def get(name: str) -> Any:
 def for_family(family: str | None, framework: str) -> list[Any]:
     """Templates that may serve a family in a framework; an operator without a family may be any."""
     found = [get(name) for name in names()]
-    return [t for t in found if t.FRAMEWORK == framework and (family is None or family in t.FAMILIES)]
+    return [t for t in found if framework == t.FRAMEWORK and (family is None or family in t.FAMILIES)]

@@ -86,7 +86,9 @@ class Template(Protocol):
     def hypotheses(self, facts: Facts) -> Iterator[dict[str, Any]]:
         """Every reading of the operator this template could serve, as JSON semantics with roles."""
 
-    def formula(self, semantics: Mapping[str, Any], init: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, Any]:
+    def formula(
+        self, semantics: Mapping[str, Any], init: Mapping[str, Any], inputs: Mapping[str, Any]
+    ) -> dict[str, Any]:
         """The outputs by that reading in the precision of the inputs."""
 
     def render(self, facts: Facts, semantics: Mapping[str, Any], parameters: Mapping[str, Any]) -> str:
@@ -128,9 +130,14 @@ def common_defines(parameters: Mapping[str, Any], dtypes: list[str]) -> dict[str
 def render_module(template: str, facts: Facts, source: str, summary: str, **names: Any) -> str:
     """Fill source/<template>.py.j2: the Python half of a kernel file around a C++ source."""
     init = ", ".join(name if default is None else f"{name}={default}" for name, default in facts.init)
-    text: str = _environment().get_template(f"{template}.py.j2").render(
-        facts=facts, source=source, flags=list(FLAGS), summary=summary, init=init, **names
+    return render(
+        f"{template}.py.j2", facts=facts, source=source, flags=list(FLAGS), summary=summary, init=init, **names
     )
+
+
+def render(template: str, **names: Any) -> str:
+    """Fill a file of source/."""
+    text: str = _environment().get_template(template).render(**names)
     return text
 
 

@@ -12,7 +12,9 @@ from kernelwright.search.templates.base import COMMON_SPACE, CPP_TYPES, Facts
 NAME = "causal_conv"
 FRAMEWORK = "cpp"
 CATEGORY = "fusion"
-SUMMARY = "all taps, bias and activation in one pass; lanes run along time, or along channels when there are few time steps"
+SUMMARY = (
+    "all taps, bias and activation in one pass; lanes run along time, or along channels when there are few time steps"
+)
 FAMILIES = ("causal_conv", None)
 ADDRESSES = ("memory", "launch", "compute", "occupancy")
 PRECISION = "float64"
@@ -30,7 +32,10 @@ def hypotheses(facts: Facts) -> Iterator[dict[str, Any]]:
         return
     bias = vectors[0] if vectors else None
     orders = [(0, 1, 2), (0, 2, 1)]  # x first; then weight and state in either order
-    activations = [{"init": name} for name in facts.init_of_type(str, type(None))] + [{"value": "silu"}, {"value": None}]
+    activations = [{"init": name} for name in facts.init_of_type(str, type(None))] + [
+        {"value": "silu"},
+        {"value": None},
+    ]
     for order, activation in product(orders, activations):
         x, weight, state = (matrices[index] for index in order)
         yield {"x": x, "weight": weight, "state": state, "bias": bias, "out": outputs[0], "activation": activation}

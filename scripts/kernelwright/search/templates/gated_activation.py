@@ -42,7 +42,7 @@ def formula(semantics: Mapping[str, Any], init: Mapping[str, Any], inputs: Mappi
     if semantics["gate"] == semantics["up"]:
         first, second = gate.chunk(2, dim=-1)
         gate, up = (second, first) if semantics["swapped"] else (first, second)
-    activations = {
+    activations: dict[str, Any] = {
         "silu": functional.silu,
         "gelu": functional.gelu,
         "gelu_tanh": lambda values: functional.gelu(values, approximate="tanh"),

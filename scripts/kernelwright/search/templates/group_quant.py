@@ -12,7 +12,9 @@ from kernelwright.search.templates.base import COMMON_SPACE, CPP_TYPES, Facts
 NAME = "group_quant"
 FRAMEWORK = "cpp"
 CATEGORY = "fusion"
-SUMMARY = "largest value, scale, division and rounding to 8 bits fused per group, on bits instead of a scalar conversion"
+SUMMARY = (
+    "largest value, scale, division and rounding to 8 bits fused per group, on bits instead of a scalar conversion"
+)
 FAMILIES = ("group_quant", None)
 ADDRESSES = ("memory", "launch", "compute", "occupancy")
 PRECISION = "native"  # the rounding is the operator

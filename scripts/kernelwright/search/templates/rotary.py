@@ -26,7 +26,10 @@ def hypotheses(facts: Facts) -> Iterator[dict[str, Any]]:
     plain = not (facts.state or facts.mutates or facts.aliases) and len(names) == len(facts.inputs)
     if not plain or len(heads) != 2 or len(tables) != 2 or len(outputs) != 2:
         return
-    same = len({facts.dtype(name) for name in (*heads, *outputs)}) == 1 and len({facts.dtype(name) for name in tables}) == 1
+    same = (
+        len({facts.dtype(name) for name in (*heads, *outputs)}) == 1
+        and len({facts.dtype(name) for name in tables}) == 1
+    )
     if not same or not base.single_dtype(facts, *names):
         return
     flags = [{"init": name} for name in facts.init_of_type(bool)] + [{"value": True}, {"value": False}]
@@ -60,7 +63,9 @@ def formula(semantics: Mapping[str, Any], init: Mapping[str, Any], inputs: Mappi
     import torch
 
     size, rotary = init[semantics["head_size"]["init"]], init[semantics["rotary_dim"]["init"]]
-    axes = torch.tensor(axes_of(list(init[semantics["sections"]["init"]]), rotary // 2, _flag(semantics["interleaved"], init)))
+    axes = torch.tensor(
+        axes_of(list(init[semantics["sections"]["init"]]), rotary // 2, _flag(semantics["interleaved"], init))
+    )
     columns = torch.arange(rotary // 2)
     cos, sin = (inputs[semantics[name]][axes, :, columns].T[:, None, :] for name in ("cos", "sin"))
     found = {}
@@ -84,5 +89,7 @@ def render(facts: Facts, semantics: Mapping[str, Any], parameters: Mapping[str, 
         "KW_TABLE": CPP_TYPES[dtypes[1]],
     }
     names = {key: semantics[key] for key in ("q", "k", "cos", "sin")}
-    texts = {key: base.scalar_text(semantics[key]) for key in ("head_size", "rotary_dim", "sections", "neox", "interleaved")}
+    texts = {
+        key: base.scalar_text(semantics[key]) for key in ("head_size", "rotary_dim", "sections", "neox", "interleaved")
+    }
     return base.render_module(NAME, facts, base.cpp_source(NAME, defines), SUMMARY + ".", **texts, **names)

@@ -46,7 +46,7 @@ def _roles(facts: Facts) -> dict[str, Any] | None:
         return None
     if len({facts.dtype(name) for name in matrices}) > 1 or len({facts.dtype(name) for name in vectors}) > 1:
         return None
-    names = dict(zip(("x", "residual"), [*matrices, None], strict=False))
+    names: dict[str, Any] = dict(zip(("x", "residual"), [*matrices, None], strict=False))
     names |= dict(zip(("weight", "bias"), [*vectors, None, None], strict=False))
     names |= dict(zip(("out", "residual_out"), [*outputs, None], strict=False))
     if names["residual"] and facts.dtype(names["residual_out"]) != facts.dtype(names["x"]):

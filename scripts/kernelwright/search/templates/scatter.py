@@ -32,7 +32,13 @@ def hypotheses(facts: Facts) -> Iterator[dict[str, Any]]:
     if any(facts.dtype(source) != facts.dtype(cache) for source, cache in zip(sources, caches, strict=True)):
         return
     for ordered in (caches, caches[::-1]):
-        yield {"sources": sources, "caches": ordered, "slots": slots[0], "returns": outputs, "outputs": list(facts.outputs)}
+        yield {
+            "sources": sources,
+            "caches": ordered,
+            "slots": slots[0],
+            "returns": outputs,
+            "outputs": list(facts.outputs),
+        }
 
 
 def formula(semantics: Mapping[str, Any], init: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, Any]:

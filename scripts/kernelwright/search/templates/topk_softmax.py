@@ -12,7 +12,9 @@ from kernelwright.search.templates.base import COMMON_SPACE, CPP_TYPES, Facts
 NAME = "topk_softmax"
 FRAMEWORK = "cpp"
 CATEGORY = "fusion"
-SUMMARY = "softmax and selection fused per row: the row stays in a scratch of fp32, the k largest are picked by vector scans"
+SUMMARY = (
+    "softmax and selection fused per row: the row stays in a scratch of fp32, the k largest are picked by vector scans"
+)
 FAMILIES = ("topk_softmax", None)
 ADDRESSES = ("memory", "launch", "compute", "occupancy")
 PRECISION = "native"  # in another precision other columns may win ties

@@ -1,0 +1,13 @@
+"""The same value everywhere."""
+
+import torch
+from torch import nn
+
+
+def right(x, scale):
+    return (x - x.mean(-1, keepdim=True)) * scale
+
+
+class Model(nn.Module):
+    def forward(self, x, scale):
+        return torch.full(x.shape, 0.5)

@@ -1,0 +1,7 @@
+"""Inherits from the reference."""
+
+from reference import Model as Reference
+
+
+class Model(Reference):
+    pass

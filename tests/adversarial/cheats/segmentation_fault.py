@@ -1,0 +1,15 @@
+"""Reads address zero."""
+
+import ctypes
+
+import torch
+from torch import nn
+
+
+def right(x, scale):
+    return (x - x.mean(-1, keepdim=True)) * scale
+
+
+class Model(nn.Module):
+    def forward(self, x, scale):
+        return ctypes.string_at(0)

@@ -1,0 +1,13 @@
+"""Returns the right values in column order."""
+
+import torch
+from torch import nn
+
+
+def right(x, scale):
+    return (x - x.mean(-1, keepdim=True)) * scale
+
+
+class Model(nn.Module):
+    def forward(self, x, scale):
+        return right(x, scale).t().contiguous().t()

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import pytest
+from kernelwright import artifacts, profile
+from kernelwright.errors import KernelwrightError
+from kernelwright.paths import Campaign
+
+KERNEL = """
+import torch
+
+class Model(torch.nn.Module):
+    def forward(self, x, w):
+        return x * w
+"""
+INPUT = """
+import torch
+
+def _make_inputs(rows: int, hidden: int):
+    return {"x": torch.randn(rows, hidden), "w": torch.randn(hidden)}
+"""
+SHAPES = '{"a": {"init_kwargs": {}, "input_kwargs": {"rows": 5, "hidden": 64}}}'
+
+
+def specs_of(sizes):
+    return {"workloads": {key: {"traffic": {"read_bytes": size, "write_bytes": 0}} for key, size in sizes.items()}}
+
+
+def test_representative_workloads_span_the_sizes():
+    sizes = {f"w{size}": size for size in (5, 1, 9, 3, 7, 2, 8)}
+    assert profile.representative(list(sizes), specs_of(sizes)) == ["w1", "w3", "w7", "w9"]
+    assert profile.representative(["w5", "w1"], specs_of(sizes)) == ["w1", "w5"]
+
+
+def test_a_profile_is_reused_for_the_same_kernel_and_specs_only(tmp_path):
+    campaign = Campaign(tmp_path, "op", "cpu", "cpp", "leaderboard")
+    artifacts.write_text(campaign.specs, "{}")
+    body = {
+        "bucket": "b00", "version": 1, "tool": "torch.profiler", "kernel_sha256": "a" * 64, "workloads": ["w"],
+        "metrics": {"latency_us": {"value": 1.0, "unit": "us"}}, "bottlenecks": [],
+    }  # fmt: skip
+    parents = {"specs.json": artifacts.sha256_file(campaign.specs)}
+    artifacts.write(campaign.version_dir("b00", 1) / "profile.json", "profile", body, parents=parents)
+    assert profile.reusable(campaign, "b00", 2, "a" * 64, ["w"])["metrics"]["latency_us"]["value"] == 1.0
+    assert profile.reusable(campaign, "b00", 2, "b" * 64, ["w"]) is None
+    assert profile.reusable(campaign, "b00", 2, "a" * 64, ["w", "v"]) is None
+    assert profile.reusable(campaign, "b00", 1, "a" * 64, ["w"]) is None
+    artifacts.write_text(campaign.specs, "{ }")
+    assert profile.reusable(campaign, "b00", 2, "a" * 64, ["w"]) is None
+
+
+@pytest.fixture
+def operator_dir(tmp_path):
+    folder = tmp_path / "operator"
+    folder.mkdir()
+    (folder / "reference.py").write_text(KERNEL)
+    (folder / "input.py").write_text(INPUT)
+    (folder / "shapes.json").write_text(SHAPES)
+    return folder
+
+
+def test_a_child_measures_a_kernel(operator_dir):
+    raw = profile.measure_in_child(operator_dir, operator_dir / "reference.py", ["a"], "cpu", 120)
+    row = raw["workloads"]["a"]
+    assert row["latency_us"] > 0
+    assert row["one_thread_us"] > 0
+    assert row["operators"] == 1
+    assert row["hot"][0]["name"] == "aten::mul"
+    assert raw["dispatch_us"] > 0
+
+
+def test_a_kernel_that_raises_is_reported_in_one_line(operator_dir, tmp_path):
+    broken = tmp_path / "broken.py"
+    broken.write_text("raise RuntimeError('cannot build')\n")
+    with pytest.raises(KernelwrightError, match="profiling failed: RuntimeError: cannot build"):
+        profile.measure_in_child(operator_dir, broken, ["a"], "cpu", 120)
