@@ -133,7 +133,10 @@ def dispatcher_text(job: Job, parts: Sequence[Part]) -> str:
         arguments=emit.arguments_of(job.signatures),
         positional=job.operator.layout == "kernelbench",
     )
-    notes = [*notes_of(job, parts), "Chooses by shapes, dtypes, contiguity and non-tensor arguments; nothing synchronises."]
+    notes = [
+        *notes_of(job, parts),
+        "Chooses by shapes, dtypes, contiguity and non-tensor arguments; nothing synchronises.",
+    ]
     return emit.dispatcher(plan, notes)
 
 
@@ -164,7 +167,8 @@ def judge(
         request = dataclasses.replace(request, min_improvement=0.0)
     body, facts = judging.evaluate(request)
     job.comparisons.append({
-        "kernel": label, "purpose": purpose, "status": body["status"], "reason": body["reason"], "sentence": body["sentence"],
+        "kernel": label, "purpose": purpose,
+        **{key: body[key] for key in ("status", "reason", "sentence")},
         "seeds": request.seeds, "samples": request.samples, "speedup": (body["timing"] or {}).get("geomean", {}),
     })  # fmt: skip
     return body, facts
@@ -241,7 +245,12 @@ def provenance_body(job: Job, parts: Sequence[Part], shipped: Shipped, sha256: s
     """Body of provenance.json without the commit."""
     part_of = {bucket: part for part in parts for bucket in part.buckets}
     kernels = [
-        {"label": part.label, "kernel_path": part.kernel_path, "kernel_sha256": part.sha256, "buckets": list(part.buckets)}
+        {
+            "label": part.label,
+            "kernel_path": part.kernel_path,
+            "kernel_sha256": part.sha256,
+            "buckets": list(part.buckets),
+        }
         for part in parts
     ]
     buckets = [

@@ -122,7 +122,7 @@ def progress(campaign: paths.Campaign, policy: Mapping[str, Any]) -> list[Progre
     fixed = artifacts.read_json(campaign.buckets)["buckets"] if campaign.buckets.exists() else []
     lines = [bucket_progress(campaign, entry["id"], policy, failures.get(entry["id"])) for entry in fixed]
     if is_done(campaign):
-        return [*lines, Progress(campaign, "", (), None, None, "", f"report: {campaign.root / 'report.html'}")]
+        return [*lines, Progress(campaign, "", (), None, None, "", "done, report.html is there")]
     if not fixed or all(line.ended for line in lines):
         step = campaign_step(campaign)
         step = "dispatch" if step == "search" else step
@@ -154,7 +154,7 @@ def _table(lines: Iterable[Progress]) -> Any:
         for outcome in line.outcomes[-VERSIONS_WIDTH:]:
             symbols.append(SYMBOLS.get(outcome, "?"), style=COLORS.get(outcome, ""))
         best = "" if line.incumbent is None else f"v{line.incumbent:03d}"
-        speedup = "" if line.speedup is None else f"{line.speedup:.2f}×"
+        speedup = "" if line.speedup is None else f"{line.speedup:.2f}x"
         now = Text(line.ended, style="red" if line.alarm else "dim") if line.ended else Text(line.step)
         table.add_row(f"  {line.bucket}", symbols, best, speedup, now)
     return table

@@ -6,14 +6,14 @@ import ast
 import json
 
 import pytest
-
 from kernelwright import baseline, operators
 
 
 def test_native_reference_is_copied(tmp_path):
     folder = tmp_path / "tiny"
     folder.mkdir()
-    source = "from __future__ import annotations\nimport torch\n\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        return x\n"
+    head = "from __future__ import annotations\nimport torch\n\n"
+    source = head + "class Model(torch.nn.Module):\n    def forward(self, x):\n        return x\n"
     (folder / "reference.py").write_text(source)
     (folder / "input.py").write_text("def _make_inputs(rows):\n    return {}\n")
     (folder / "shapes.json").write_text(json.dumps({"w0": {"init_kwargs": None, "input_kwargs": {"rows": 1}}}))
@@ -25,7 +25,8 @@ def test_native_reference_is_copied(tmp_path):
 def test_kernelbench_model_becomes_modelnew(tmp_path):
     path = tmp_path / "relu.py"
     path.write_text(
-        "import torch\n\nclass Model(torch.nn.Module):\n    'Model text'\n    def __init__(self):\n        super(Model, self).__init__()\n"
+        "import torch\n\nclass Model(torch.nn.Module):\n    'Model text'\n"
+        "    def __init__(self):\n        super(Model, self).__init__()\n"
         "    def forward(self, x):\n        return torch.relu(x)\n\ndef get_inputs():\n    return [torch.rand(2)]\n\n"
         "def get_init_inputs():\n    return []\n"
     )

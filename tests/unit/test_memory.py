@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 from campaign_files import CONFIG, SHA, USAGE, add_version, campaign, plan, verdict
-
 from kernelwright import artifacts, memory
 
 

@@ -6,7 +6,6 @@ import json
 
 import pytest
 from campaign_files import POLICY, SHA, USAGE, add_version, campaign, incumbent, verdict
-
 from kernelwright import artifacts, stop
 
 

@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 import git
 import pytest
 from campaign_files import add_version, campaign, incumbent
-
 from kernelwright import operators, workspace
 
 

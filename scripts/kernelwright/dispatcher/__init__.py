@@ -1,1 +1,1 @@
-"""One kernel file for all workloads: merges the kernels of a campaign's buckets and chooses between them by signature."""
+"""One kernel file for all workloads: merges the kernels of a campaign's buckets, chooses by signature."""

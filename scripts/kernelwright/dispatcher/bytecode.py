@@ -54,13 +54,19 @@ class _Comparison:
         return self.constants(old.argval, new.argval)
 
     def code(self, old: CodeType, new: CodeType, module: bool) -> bool:
-        same = (
-            self.mapped(old.co_name) == new.co_name or old.co_name == new.co_name
-        ) and all(map(self.attributes, old.co_varnames, new.co_varnames))
-        same = same and (old.co_cellvars, old.co_freevars, old.co_flags) == (new.co_cellvars, new.co_freevars, new.co_flags)
+        same = (self.mapped(old.co_name) == new.co_name or old.co_name == new.co_name) and all(
+            map(self.attributes, old.co_varnames, new.co_varnames)
+        )
+        same = same and (old.co_cellvars, old.co_freevars, old.co_flags) == (
+            new.co_cellvars,
+            new.co_freevars,
+            new.co_flags,
+        )
         olds, news = list(dis.get_instructions(old)), list(dis.get_instructions(new))
-        return same and len(olds) == len(news) and all(
-            a.opname == b.opname and self.argument(a, b, module) for a, b in zip(olds, news, strict=True)
+        return (
+            same
+            and len(olds) == len(news)
+            and all(a.opname == b.opname and self.argument(a, b, module) for a, b in zip(olds, news, strict=True))
         )
 
 

@@ -1,8 +1,8 @@
 """Write the dispatcher: one self-contained Python file with each kernel once and a choice by signature.
 
 The choice tests what buckets.match tests, in the same words (see buckets.layout_key); it reads shapes, dtypes,
-contiguity and non-tensor arguments, never a value of a tensor, so nothing synchronises. A decision is remembered by these
-facts, so that a repeated shape costs one dictionary lookup.
+contiguity and non-tensor arguments, never a value of a tensor, so nothing synchronises. A decision is remembered by
+these facts, so that a repeated shape costs one dictionary lookup.
 """
 
 from __future__ import annotations
@@ -146,7 +146,10 @@ def arguments_of(signatures: Mapping[str, Any]) -> dict[str, str]:
 
 def _rules(plan: Plan) -> str:
     index = {kernel.label: position for position, kernel in enumerate(plan.kernels)}
-    lines = ["# (layout key, smallest input bytes, end of input bytes, kernel), one line per bucket", "_KERNELWRIGHT_RULES = ("]
+    lines = [
+        "# (layout key, smallest input bytes, end of input bytes, kernel), one line per bucket",
+        "_KERNELWRIGHT_RULES = (",
+    ]
     for bucket in plan.buckets:
         rule, label = bucket["rule"], plan.kernel_of[bucket["id"]]
         values = (rule["layout_key"], rule["min_input_bytes"], rule["max_input_bytes"], index[label])
@@ -179,7 +182,9 @@ def _call_texts(plan: Plan, signature: list[Parameter] | None, same_order: bool)
     if missing:
         raise MergeError(f"{plan.kernels[0].label}: {plan.entry} does not take the argument {missing[0]!r}")
     facts = [
-        f"{(p := bound[name])}.shape, {p}.dtype, {p}.is_contiguous()" if kind == "tensor" else f"_kernelwright_fact({bound[name]})"
+        f"{(p := bound[name])}.shape, {p}.dtype, {p}.is_contiguous()"
+        if kind == "tensor"
+        else f"_kernelwright_fact({bound[name]})"
         for name, kind in plan.arguments.items()
     ]
     return {
@@ -192,7 +197,10 @@ def _call_texts(plan: Plan, signature: list[Parameter] | None, same_order: bool)
 
 def _entry_point(plan: Plan, merged: Merged) -> str:
     trees = [ast.parse(kernel.text) for kernel in plan.kernels]
-    kinds = {type(parameters.definition(tree, plan.entry, kernel.label)) for kernel, tree in zip(plan.kernels, trees, strict=True)}
+    kinds = {
+        type(parameters.definition(tree, plan.entry, kernel.label))
+        for kernel, tree in zip(plan.kernels, trees, strict=True)
+    }
     is_class = kinds == {ast.ClassDef}
     calls = _call_texts(plan, *_signature(plan, merged, trees, "forward" if is_class else None))
     entries = [names[plan.entry] for names in merged.names]
@@ -200,7 +208,9 @@ def _entry_point(plan: Plan, merged: Merged) -> str:
         return FUNCTION.format(entry=plan.entry, constructions=", ".join(entries) + ",", **calls)
     init, same_order = _signature(plan, merged, trees, "__init__")
     spelled = init is not None
-    init_passed = parameters.passed(init or [], by_name=not (same_order or plan.positional)) if spelled else "*args, **kwargs"
+    init_passed = (
+        parameters.passed(init or [], by_name=not (same_order or plan.positional)) if spelled else "*args, **kwargs"
+    )
     declared = parameters.declared(init or []) if spelled else "*args, **kwargs"
     return MODULE.format(
         entry=plan.entry,
@@ -218,7 +228,11 @@ def header(lines: Sequence[str]) -> str:
 
 def dispatcher(plan: Plan, notes: Sequence[str] = ()) -> str:
     """Source of the dispatcher. Raises MergeError (one line) when the kernels cannot be put into one file."""
-    merged = merge(plan.kernels, reserved={plan.entry, *OWN_NAMES, "_KERNELWRIGHT_KERNELS", "_KERNELWRIGHT_CHOICES"}, own=OWN_IMPORTS)
+    merged = merge(
+        plan.kernels,
+        reserved={plan.entry, *OWN_NAMES, "_KERNELWRIGHT_KERNELS", "_KERNELWRIGHT_CHOICES"},
+        own=OWN_IMPORTS,
+    )
     parts = [header(notes)] if notes else []
     if merged.futures:
         parts.append(f"from __future__ import {', '.join(merged.futures)}\n")

@@ -43,14 +43,12 @@ def _end_of_expression(text: str, start: int) -> int:
 
 
 def _fields(body: str, at: int, raw: bool, nested: bool) -> tuple[list[tuple[int, int]], int]:
-    """(from, to) of each expression in an f-string's body or, when `nested`, in a format specification up to its `}`."""
+    """(from, to) of each expression in an f-string's body or, when `nested`, in a format up to its `}`."""
     found: list[tuple[int, int]] = []
     while at < len(body):
         if not raw and body.startswith("\\N{", at):
             at = body.index("}", at) + 1
-        elif body[at] == "\\" and not raw:
-            at += 2
-        elif not nested and body[at : at + 2] in ("{{", "}}"):
+        elif (body[at] == "\\" and not raw) or (not nested and body[at : at + 2] in ("{{", "}}")):
             at += 2
         elif body[at] == "{":
             stop = _end_of_expression(body, at + 1)

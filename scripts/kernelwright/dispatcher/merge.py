@@ -59,9 +59,9 @@ def _refuse_shared_registrations(sources: Sequence[Source]) -> None:
                 continue
             called = ast.unparse(node.func)
             key = f"{called}({node.args[0].value!r})"
-            if called.rpartition(".")[2] in REGISTRATIONS and "library" in called and key.startswith("torch"):
-                if owners.setdefault(key, source.label) != source.label:
-                    raise MergeError(f"{source.label} and {owners[key]} both register {key}")
+            registers = called.startswith("torch.library") and called.rpartition(".")[2] in REGISTRATIONS
+            if registers and owners.setdefault(key, source.label) != source.label:
+                raise MergeError(f"{source.label} and {owners[key]} both register {key}")
 
 
 def _target(node: ast.Import | ast.ImportFrom, alias: ast.alias) -> str:
@@ -168,7 +168,9 @@ def _all_identifiers(sources: Sequence[Source]) -> set[str]:
     for source in sources:
         for node in ast.walk(source.tree):
             found.update(
-                value for key in ("id", "name", "arg", "attr", "asname") if isinstance(value := getattr(node, key, None), str)
+                value
+                for key in ("id", "name", "arg", "attr", "asname")
+                if isinstance(value := getattr(node, key, None), str)
             )
     return found
 

@@ -35,8 +35,13 @@ def of_function(function: ast.FunctionDef, names: Mapping[str, str], method: boo
         return None
     positional = [*given.posonlyargs, *given.args]
     padding: list[ast.expr | None] = [None] * (len(positional) - len(given.defaults))
-    pairs = [(argument.arg, default, False) for argument, default in zip(positional, padding + given.defaults, strict=True)]
-    pairs += [(argument.arg, default, True) for argument, default in zip(given.kwonlyargs, given.kw_defaults, strict=True)]
+    pairs = [
+        (argument.arg, default, False)
+        for argument, default in zip(positional, [*padding, *given.defaults], strict=True)
+    ]
+    pairs += [
+        (argument.arg, default, True) for argument, default in zip(given.kwonlyargs, given.kw_defaults, strict=True)
+    ]
     return [Parameter(name, _default(default, names), only) for name, default, only in pairs[1 if method else 0 :]]
 
 

@@ -70,11 +70,15 @@ def _edit_of(source: Source, node: ast.AST, name: str, new: str) -> Edit:
         if node.asname:
             return (*_find(source, rf"\bas\s+({quoted})\b", start, stop), new)
         if "." in node.name:
-            raise MergeError(f"{source.label}: `import {node.name}` binds {bound_alias(node)!r}, which another kernel "
-                             "uses for something else")
+            raise MergeError(
+                f"{source.label}: `import {node.name}` binds {bound_alias(node)!r}, which another kernel "
+                "uses for something else"
+            )
         return (stop, stop, f" as {new}")
-    raise MergeError(f"{source.label}: line {node.lineno}: {type(node).__name__} binds {name!r} "  # type: ignore[attr-defined]
-                     "at module level, which cannot be renamed")
+    raise MergeError(
+        f"{source.label}: line {node.lineno}: {type(node).__name__} binds {name!r} "  # type: ignore[attr-defined]
+        "at module level, which cannot be renamed"
+    )
 
 
 def _joined_strings(tree: ast.AST) -> Iterator[ast.JoinedStr]:
@@ -109,8 +113,10 @@ def _refuse_class_shadowing(source: Source, occurrences: Occurrences, renames: M
     for node, scope in occurrences.classes:
         both = sorted(scope.local & scope.loaded & set(renames))
         if both:
-            raise MergeError(f"{source.label}: line {node.lineno}: class {node.name} both binds {both[0]!r} and reads "
-                             "it, while the module binds it too")
+            raise MergeError(
+                f"{source.label}: line {node.lineno}: class {node.name} both binds {both[0]!r} and reads "
+                "it, while the module binds it too"
+            )
 
 
 def apply_edits(data: bytes, edits: list[Edit]) -> str:

@@ -114,7 +114,7 @@ class Occurrences(ast.NodeVisitor):
         scope = Scope("function", self.scope, {argument.arg for argument in parameters(node.args)})
         self._inside(fill(scope, node.body), node.body)
 
-    visit_AsyncFunctionDef = visit_FunctionDef  # noqa: N815
+    visit_AsyncFunctionDef = visit_FunctionDef
 
     def visit_Lambda(self, node: ast.Lambda) -> None:
         for default in [*node.args.defaults, *node.args.kw_defaults]:
@@ -141,13 +141,13 @@ class Occurrences(ast.NodeVisitor):
         rest = [part for generator in generators for part in (generator.target, *generator.ifs)]
         self._inside(scope, [*rest, *(generator.iter for generator in generators[1:]), *results])
 
-    visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _comprehension  # noqa: N815
+    visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _comprehension
 
     def visit_Import(self, node: ast.Import | ast.ImportFrom) -> None:
         for alias in node.names:
             self._mention(alias, bound_alias(alias))
 
-    visit_ImportFrom = visit_Import  # noqa: N815
+    visit_ImportFrom = visit_Import
 
     def visit_Global(self, node: ast.Global) -> None:
         self.found.extend((node, name) for name in node.names)
@@ -162,7 +162,7 @@ class Occurrences(ast.NodeVisitor):
             self._mention(node, node.name)
         self.generic_visit(node)
 
-    visit_MatchStar = visit_MatchAs  # noqa: N815
+    visit_MatchStar = visit_MatchAs
 
 
 def module_names(tree: ast.Module) -> set[str]:

@@ -43,7 +43,8 @@ def settled(campaign: paths.Campaign, policy: Mapping[str, Any], broken: Mapping
 def horizon(campaign: paths.Campaign, bucket: str, config: Mapping[str, Any]) -> int:
     """Versions that the next pass of the workflow is to have of a bucket.
 
-    The version at which it stopped, else a chunk more than there are; behind a failure of this run, those before it.
+    The version at which it stopped; else a chunk more than there are, or twice as many, since each pass looks at all
+    versions again; behind a failure of this run, those before it.
     """
     policy = config["stop"]
     state = stop.walk(campaign, bucket, policy)
@@ -52,7 +53,7 @@ def horizon(campaign: paths.Campaign, bucket: str, config: Mapping[str, Any]) ->
         return min(state.last, broken["version"] - 1)
     if state.stopped:
         return state.last
-    return min(policy["max_iters"], state.last + config["engine"]["chunk"])
+    return min(policy["max_iters"], state.last + max(state.last, config["engine"]["chunk"]))
 
 
 def progress(campaigns: list[paths.Campaign], policy: Mapping[str, Any]) -> int:

@@ -39,7 +39,7 @@ def timed_us(call: Callable[[], Any], synchronise: Callable[[], None]) -> float:
 
 
 def faults_per_call(call: Callable[[], Any], calls: int = 5) -> float:
-    """Minor page faults of a call, averaged, with each output dropped before the next call."""
+    """Minor page faults of a call once the allocator is warm, averaged; each output is dropped before the next call."""
     import resource
 
     call()
@@ -119,12 +119,12 @@ def measure_workload(runtime: Any, module: Any, workload_id: str, device: str) -
 
     threads = torch.get_num_threads()
     figures: dict[str, Any] = {"latency_us": timed_us(call, synchronise), "threads": threads}
-    figures |= operators_of(call, synchronise, device)
-    if device == "cpu":
+    if device == "cpu":  # before the profiler, whose buffers disturb the allocator
         figures["page_faults"] = faults_per_call(call)
         torch.set_num_threads(1)
         figures["one_thread_us"] = timed_us(call, synchronise)
         torch.set_num_threads(threads)
+    figures |= operators_of(call, synchronise, device)
     return figures
 
 

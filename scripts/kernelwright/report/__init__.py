@@ -1,1 +1,1 @@
-"""The report of a campaign: report.json from its artifacts, report.html from report.json alone, an index over campaigns."""
+"""The report of a campaign: report.json from its artifacts, report.html from report.json; an index."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kernelwright import artifacts, paths, stop
-from kernelwright.report import environment, versions
+from kernelwright.report import environment, numbers, versions
 from kernelwright.report.reader import Reader, geometric_mean
 
 CONTENDERS = ("reference", "compiled")
@@ -51,22 +51,23 @@ def campaign_facts(campaign: paths.Campaign, specs: Mapping[str, Any] | None) ->
     }
 
 
-def _gigabytes(count: int) -> str:
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if count < 1024 or unit == "GiB":
-            return f"{count:g} {unit}" if count == int(count) else f"{count:.3g} {unit}"
-        count = count / 1024  # type: ignore[assignment]
-    raise AssertionError
+def _argument_in_words(part: str) -> str:
+    """One part of a layout key (see buckets.layout_key) for people."""
+    name, *facts = part.split(":")
+    if len(facts) != 3:
+        return part.replace("=", " is ", 1)
+    dtype, rank, layout = facts
+    return f"{name} {dtype} {rank}-D {'contiguous' if layout == 'c' else 'strided'}"
 
 
 def rule_in_words(rule: Mapping[str, Any]) -> list[str]:
     """A bucket's boundary as conditions for people."""
-    words = [f"call is {rule['layout_key']}"] if rule.get("layout_key") else []
-    low, high = rule.get("min_input_bytes") or 0, rule.get("max_input_bytes")
+    words = [_argument_in_words(part) for part in rule["layout_key"].split(";")] if rule["layout_key"] else []
+    low, high = rule["min_input_bytes"], rule["max_input_bytes"]
     if low:
-        words.append(f"inputs of at least {_gigabytes(low)}")
+        words.append(f"inputs of at least {numbers.size(low)}")
     if high is not None:
-        words.append(f"inputs below {_gigabytes(high)}")
+        words.append(f"inputs below {numbers.size(high)}")
     return words or ["every call"]
 
 
@@ -114,7 +115,10 @@ def workload_rows(
 
 
 def headline(
-    verdict: Mapping[str, Any] | None, rows: list[dict[str, Any]], buckets: list[dict[str, Any]], layout: Mapping[str, Any]
+    verdict: Mapping[str, Any] | None,
+    rows: list[dict[str, Any]],
+    buckets: list[dict[str, Any]],
+    layout: Mapping[str, Any],
 ) -> dict[str, Any]:
     counts = dict.fromkeys(("accepted", "rejected", "failed", "blocked", "invalid_problem"), 0)
     for bucket in buckets:
@@ -146,7 +150,9 @@ def _kernel(campaign: paths.Campaign) -> dict[str, Any] | None:
     }
 
 
-def _bucket(reader: Reader, bucket: Mapping[str, Any], policy: Mapping[str, Any], failures: Mapping[str, Any]) -> dict[str, Any]:
+def _bucket(
+    reader: Reader, bucket: Mapping[str, Any], policy: Mapping[str, Any], failures: Mapping[str, Any]
+) -> dict[str, Any]:
     state = stop.walk(reader.campaign, bucket["id"], policy)
     failure = failures.get(bucket["id"])
     return {

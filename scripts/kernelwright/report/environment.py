@@ -71,9 +71,19 @@ def commands(campaign: paths.Campaign, config: Mapping[str, Any]) -> list[dict[s
     judge = ["kernelwright", "judge", "--operator", folder, "--candidate", str(campaign.dispatcher / "kernel.py")]
     judge += ["--platform", campaign.platform, "--framework", campaign.framework]
     judge += ["--mode", "production"] if campaign.mode == "production" else []
-    report = ["kernelwright", "report", "--campaign", str(campaign.root), "--output", str(campaign.root / "report.html")]
+    report = [
+        "kernelwright",
+        "report",
+        "--campaign",
+        str(campaign.root),
+        "--output",
+        str(campaign.root / "report.html"),
+    ]
     return [
-        {"purpose": "run the campaign (what is done is not done again)", "command": shlex.join(["make", "optimize", *flags])},
+        {
+            "purpose": "run the campaign (what is done is not done again)",
+            "command": shlex.join(["make", "optimize", *flags]),
+        },
         {"purpose": "judge the shipped kernel alone, with fresh secret seeds", "command": shlex.join(judge)},
         {"purpose": "render this report", "command": shlex.join(report)},
     ]

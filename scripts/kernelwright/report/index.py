@@ -44,4 +44,6 @@ def render(found: list[dict[str, Any]], folder: Path) -> str:
     from kernelwright.report import page
 
     linked = [{**row, "link": os.path.relpath(row["path"], folder)} for row in found]
-    return page.template("index.html.j2").render(campaigns=linked, style=page.style(), provenance=artifacts.provenance())
+    return page.template("index.html.j2").render(
+        campaigns=linked, style=page.style(), provenance=artifacts.provenance()
+    )

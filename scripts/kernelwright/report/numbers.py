@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 UNKNOWN = "unknown"
+TIMES = "\u00d7"  # the multiplication sign
 
 
 def digits(value: float | None, significant: int = 3) -> str:
@@ -33,7 +34,7 @@ def ratio(value: float | None) -> str:
     """A speedup, 1.84×; two decimals below 10."""
     if value is None:
         return UNKNOWN
-    return f"{value:.2f}×" if value < 10 else f"{digits(value)}×"
+    return f"{value:.2f}{TIMES}" if value < 10 else f"{digits(value)}{TIMES}"
 
 
 def interval(estimate: Mapping[str, Any] | None) -> str:

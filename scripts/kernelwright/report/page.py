@@ -11,7 +11,13 @@ from typing import Any
 from kernelwright.report import numbers, plots
 
 FOLDER = Path(__file__).resolve().parent
-SECTIONS = (("workloads", "Workloads"), ("map", "Dispatch"), ("versions", "Versions"), ("kernel", "Kernel"), ("reproduce", "Reproduce"))
+SECTIONS = (
+    ("workloads", "Workloads"),
+    ("map", "Dispatch"),
+    ("versions", "Versions"),
+    ("kernel", "Kernel"),
+    ("reproduce", "Reproduce"),
+)
 
 
 @cache
@@ -31,7 +37,7 @@ def safe(text: str) -> Any:
     """Text of this package that goes into the page as it is."""
     import markupsafe
 
-    return markupsafe.Markup(text)  # noqa: S704
+    return markupsafe.Markup(text)
 
 
 def style() -> Any:

@@ -53,7 +53,12 @@ def _vertical(x: float, text: str | None = None) -> dict[str, Any]:
 
 
 def _category_axis(names: list[str]) -> dict[str, Any]:
-    return {"type": "category", "categoryorder": "array", "categoryarray": names[::-1], "range": [-0.6, len(names) - 0.4]}
+    return {
+        "type": "category",
+        "categoryorder": "array",
+        "categoryarray": names[::-1],
+        "range": [-0.6, len(names) - 0.4],
+    }
 
 
 def speedups(rows: list[Mapping[str, Any]]) -> dict[str, Any] | None:
@@ -123,9 +128,15 @@ def floor_shares(rows: list[Mapping[str, Any]]) -> dict[str, Any] | None:
     traces = [trace("eager", "var(--eager)", "circle-open", 8, median_of("reference"))]
     if any(median_of("compiled")):
         traces.append(trace("torch.compile", "var(--compiled)", "diamond-open", 8, median_of("compiled")))
-    traces.append(trace("shipped kernel", "var(--accepted)", "circle", 9, [row["candidate"]["median_us"] for row in known]))
+    traces.append(
+        trace("shipped kernel", "var(--accepted)", "circle", 9, [row["candidate"]["median_us"] for row in known])
+    )
     highest = max(share for item in traces for share in item["x"] if share is not None)
-    axis = {"title": {"text": "share of the roofline floor"}, "tickformat": ".0%", "range": [0, max(1.05, highest * 1.05)]}
+    axis = {
+        "title": {"text": "share of the roofline floor"},
+        "tickformat": ".0%",
+        "range": [0, max(1.05, highest * 1.05)],
+    }
     layout = _layout(_rows_height(len(known)), xaxis=axis, yaxis=_category_axis(names))
     layout["shapes"] = [_vertical(1.0)]
     return {"data": traces, "layout": layout}
@@ -177,7 +188,11 @@ def history(bucket: Mapping[str, Any]) -> dict[str, Any] | None:
     dtick = max(1, (versions[-1]["version"] + 19) // 20)
     x_axis = {"title": {"text": "version"}, "dtick": dtick, "range": [-0.5, versions[-1]["version"] + 0.5]}
     untimed = any(row["speedup"] is None for row in versions)
-    y_axis = {"title": {"text": "over eager"}, "range": [bottom - 0.08 * span, low + 1.12 * span], "ticksuffix": "×"}
+    y_axis = {
+        "title": {"text": "over eager"},
+        "range": [bottom - 0.08 * span, low + 1.12 * span],
+        "ticksuffix": numbers.TIMES,
+    }
     layout = _layout(250, xaxis=x_axis, yaxis=y_axis)
     if untimed:
         layout["annotations"] = [{

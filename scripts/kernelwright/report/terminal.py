@@ -23,7 +23,9 @@ def _facts(report: Mapping[str, Any]) -> Any:
     headline, campaign = report["headline"], report["campaign"]
     counts = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in headline["counts"].items() if count)
     table = Table.grid(padding=(0, 2))
-    table.add_row("campaign", f"{campaign['operator']} on {campaign['platform']}, {campaign['framework']}, {campaign['mode']}")
+    table.add_row(
+        "campaign", f"{campaign['operator']} on {campaign['platform']}, {campaign['framework']}, {campaign['mode']}"
+    )
     table.add_row("device", campaign["device"] or numbers.UNKNOWN)
     table.add_row("verdict", f"{headline['status']}: {headline['sentence']}")
     table.add_row("over eager", _estimate(headline["speedup"].get("reference")))

@@ -57,12 +57,12 @@ def _share(verdict: Mapping[str, Any], workloads: list[str]) -> float | None:
 
 def _row(reader: Reader, bucket: str, version: int, incumbent_speedup: float | None) -> dict[str, Any] | None:
     folder = reader.campaign.version_dir(bucket, version)
-    verdict = reader.expected(folder / "verdict.json", "verdict")
+    verdict = reader.expected(folder / "verdict.json", "verdict", checked=False)
     if verdict is None:
         return None
-    plan = reader.optional(folder / "plan.json", "plan") or {}
-    memory = reader.optional(folder / "memory.json", "memory") or {}
-    usage = (reader.optional(folder / "candidate" / "usage.json", "usage") or {}).get("usage")
+    plan = reader.optional(folder / "plan.json", "plan", checked=False) or {}
+    memory = reader.optional(folder / "memory.json", "memory", checked=False) or {}
+    usage = (reader.optional(folder / "candidate" / "usage.json", "usage", checked=False) or {}).get("usage")
     usages = [item for item in (plan.get("usage"), usage) if item]
     gain = ((verdict["timing"] or {}).get("geomean", {})).get("incumbent")
     speedup = measured_speedup(verdict)
@@ -105,7 +105,9 @@ def rows(reader: Reader, bucket: Mapping[str, Any], last: int) -> list[dict[str,
 def last_profile(reader: Reader, bucket: str, last: int) -> dict[str, Any] | None:
     """The newest profile of a bucket: of the next version when it is already there, else of the last one."""
     for version in range(last + 1, 0, -1):
-        record = reader.optional(reader.campaign.version_dir(bucket, version) / "profile.json", "profile")
+        record = reader.optional(
+            reader.campaign.version_dir(bucket, version) / "profile.json", "profile", checked=False
+        )
         if record is not None:
             return {
                 "version": version,
@@ -125,11 +127,11 @@ def totals(reader: Reader, buckets: list[dict[str, Any]]) -> dict[str, Any]:
     searched = [(bucket["id"], row) for bucket in buckets for row in bucket["versions"] if row["version"] > 0]
     for bucket, row in searched:
         folder = reader.campaign.version_dir(bucket, row["version"])
-        plan = reader.optional(folder / "plan.json", "plan")
-        usage = reader.optional(folder / "candidate" / "usage.json", "usage")
+        plan = reader.optional(folder / "plan.json", "plan", checked=False)
+        usage = reader.optional(folder / "candidate" / "usage.json", "usage", checked=False)
         agent = agent or (plan["agent"] if plan else None)
         costs += [record["usage"]["cost_usd"] for record in (plan, usage) if record]
-        judge_s.append((reader.optional(folder / "verdict.json", "verdict") or {}).get("duration_s"))
+        judge_s.append((reader.optional(folder / "verdict.json", "verdict", checked=False) or {}).get("duration_s"))
     return {
         "agent": agent,
         "tokens": _sum([row["tokens"] for _, row in searched]),

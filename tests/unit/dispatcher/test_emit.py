@@ -13,7 +13,7 @@ from kernelwright.dispatcher import emit
 from kernelwright.dispatcher.merge import Kernel
 from kernelwright.operators.inspection import argument, bytes_of
 
-KERNEL = '''import torch
+KERNEL = """import torch
 from torch import nn
 
 TAG = "{tag}"
@@ -28,13 +28,13 @@ class Model(nn.Module):
 
     def forward(self, x, y, flag=None, count=1):
         return TAG
-'''
+"""
 NO_WEIGHTS = "import torch\n\n\nclass Model(torch.nn.Module):\n    def forward(self, {order}):\n        return '{tag}', {order}\n"
 
 
 def load(text: str) -> ModuleType:
     module = ModuleType("dispatcher_under_test")
-    exec(compile(text, "kernel.py", "exec"), module.__dict__)  # noqa: S102
+    exec(compile(text, "kernel.py", "exec"), module.__dict__)
     return module
 
 
@@ -48,7 +48,9 @@ def signature(arguments: dict[str, Any]) -> dict[str, Any]:
     return {"init": {}, "args": args, "input_bytes": sum(map(bytes_of, args.values()))}
 
 
-def plan_of(rules: list[dict[str, Any]], texts: list[str], kinds: dict[str, str], positional: bool = False) -> emit.Plan:
+def plan_of(
+    rules: list[dict[str, Any]], texts: list[str], kinds: dict[str, str], positional: bool = False
+) -> emit.Plan:
     kernels = tuple(Kernel(f"{rule['id']}_v001", text) for rule, text in zip(rules, texts, strict=True))
     kernel_of = {rule["id"]: kernel.label for rule, kernel in zip(rules, kernels, strict=True)}
     return emit.Plan("Model", kernels, tuple(rules), kernel_of, kinds, positional)

@@ -8,7 +8,9 @@ from kernelwright.dispatcher.rename import MergeError
 
 
 def test_equal_imports_are_lifted_once_and_keep_their_names() -> None:
-    first = '"""One."""\nfrom __future__ import annotations\nimport math  # pi\nfrom math import pi\n\nX = math.pi + pi\n'
+    first = (
+        '"""One."""\nfrom __future__ import annotations\nimport math  # pi\nfrom math import pi\n\nX = math.pi + pi\n'
+    )
     second = "import math\nfrom math import tau\n\nX = math.tau + tau\n"
     merged = merge([Kernel("a", first), Kernel("b", second)])
     assert merged.futures == ("annotations",)
@@ -24,7 +26,9 @@ def test_one_name_for_two_modules_is_renamed_in_place() -> None:
 
 def test_optional_import_is_renamed() -> None:
     text = "try:\n    import fast\nexcept ImportError:\n    fast = None\n"
-    assert merge([Kernel("a", text)]).bodies == ("try:\n    import fast as fast_a\nexcept ImportError:\n    fast_a = None",)
+    assert merge([Kernel("a", text)]).bodies == (
+        "try:\n    import fast as fast_a\nexcept ImportError:\n    fast_a = None",
+    )
 
 
 def test_imports_behind_other_statements_stay_there() -> None:

@@ -8,13 +8,38 @@ from typing import Any
 
 from kernelwright import artifacts, paths
 
-SHAPES = [(1, 4096), (8, 4096), (64, 4096), (512, 5120), (1024, 7168), (2048, 7168), (4096, 7168), (8192, 8192), (16384, 8192)]
+SHAPES = [
+    (1, 4096),
+    (8, 4096),
+    (64, 4096),
+    (512, 5120),
+    (1024, 7168),
+    (2048, 7168),
+    (4096, 7168),
+    (8192, 8192),
+    (16384, 8192),
+]
 BUCKETS = [(0, 3), (3, 6), (6, 9)]  # from, to in SHAPES
 BANDWIDTH_GB_S = 41.2
 PLANS = [
-    ("vectorization", "Rows are read one element at a time; eight lanes per load halve the memory instructions.", "accepted", 1.9),
-    ("parallelism", "One thread walks all rows; splitting rows over cores uses the idle half of the machine.", "accepted", 1.45),
-    ("fusion", "The squared sum and the scaling read x twice; keeping a row in registers saves one read.", "not_faster", 1.004),
+    (
+        "vectorization",
+        "Rows are read one element at a time; eight lanes per load halve the memory instructions.",
+        "accepted",
+        1.9,
+    ),
+    (
+        "parallelism",
+        "One thread walks all rows; splitting rows over cores uses the idle half of the machine.",
+        "accepted",
+        1.45,
+    ),
+    (
+        "fusion",
+        "The squared sum and the scaling read x twice; keeping a row in registers saves one read.",
+        "not_faster",
+        1.004,
+    ),
     ("precision", "Accumulating in bfloat16 saves conversions.", "precision_loss", None),
     ("tuning", "Blocks of 2,048 elements fit the first-level cache better than 512.", "compile_error", None),
     ("launch", "Waking fewer threads for short rows removes their start-up time.", "accepted", 1.08),
@@ -40,7 +65,12 @@ class Model(nn.Module):
     def forward(self, x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
         return scale(x, weight, self.eps)
 '''
-FACTS = {"device": "AMD EPYC 9354 32-Core Processor", "driver": "Linux 6.1", "torch": "2.13.0+cpu", "compiler": "g++ 12.2.0"}
+FACTS = {
+    "device": "AMD EPYC 9354 32-Core Processor",
+    "driver": "Linux 6.1",
+    "torch": "2.13.0+cpu",
+    "compiler": "g++ 12.2.0",
+}
 USAGE = {"input_tokens": 0, "output_tokens": 0, "cost_usd": 0.0, "wall_s": 31.4, "trials": 12}
 
 
@@ -50,13 +80,21 @@ def estimate(value: float, spread: float = 0.02) -> dict[str, float]:
 
 def latency(median: float, generator: random.Random) -> dict[str, Any]:
     samples = [median * generator.lognormvariate(0, 0.02) for _ in range(30)]
-    return {"median_us": median, "low_us": median * 0.99, "high_us": median * 1.01, "samples_us": samples, "calls_per_sample": 4}
+    return {
+        "median_us": median,
+        "low_us": median * 0.99,
+        "high_us": median * 1.01,
+        "samples_us": samples,
+        "calls_per_sample": 4,
+    }
 
 
 class Builder:
     """Writes artifacts of one campaign. `gain` of the shipped kernel over the reference rises with its versions."""
 
-    def __init__(self, results: Path, operator: str = "rms_norm", framework: str = "cpp", compiled: bool = True) -> None:
+    def __init__(
+        self, results: Path, operator: str = "rms_norm", framework: str = "cpp", compiled: bool = True
+    ) -> None:
         self.campaign = paths.Campaign(results, operator, "cpu", framework, "leaderboard")
         self.generator = random.Random(3)
         self.compiled = compiled
@@ -79,25 +117,55 @@ class Builder:
                 "init_kwargs": {"eps": 1e-6},
                 "input_kwargs": {"token_count": rows, "hidden_size": columns},
                 "axes": {"token_count": rows, "hidden_size": columns},
-                "traffic": {"read_bytes": read, "write_bytes": write, "flops": 4 * rows * columns, "source": "declared"},
-                "floor": {"memory_us": floor, "compute_us": None, "launch_us": None, "floor_us": floor,
-                          "bound": "memory" if floor else "unknown"},
-            }  # fmt: skip
+                "traffic": {
+                    "read_bytes": read,
+                    "write_bytes": write,
+                    "flops": 4 * rows * columns,
+                    "source": "declared",
+                },
+                "floor": {
+                    "memory_us": floor,
+                    "compute_us": None,
+                    "launch_us": None,
+                    "floor_us": floor,
+                    "bound": "memory" if floor else "unknown",
+                },
+            }
         tensor = {"dtype": "bfloat16", "shape": ["token_count", "hidden_size"]}
         operator = {
-            "name": self.campaign.operator, "layout": "native", "family": "row_norm", "directory_digest": "a" * 64,
+            "name": self.campaign.operator,
+            "layout": "native",
+            "family": "row_norm",
+            "directory_digest": "a" * 64,
             "summary": "Root-mean-square normalisation of each row, scaled by a learned weight.",
-            "inputs": {"x": tensor, "weight": {"dtype": "bfloat16", "shape": ["hidden_size"]}}, "outputs": {"out": tensor},
-            "mutates": [], "tolerance": {}, "deterministic": True,
-        }  # fmt: skip
+            "inputs": {"x": tensor, "weight": {"dtype": "bfloat16", "shape": ["hidden_size"]}},
+            "outputs": {"out": tensor},
+            "mutates": [],
+            "tolerance": {},
+            "deterministic": True,
+        }
         facts = {
-            "memory_bandwidth_gb_s": {"value": BANDWIDTH_GB_S, "source": "copy of 1 GiB, best of 20", "confidence": "measured"},
+            "memory_bandwidth_gb_s": {
+                "value": BANDWIDTH_GB_S,
+                "source": "copy of 1 GiB, best of 20",
+                "confidence": "measured",
+            },
             "peak_float32_gflops": {"value": None, "source": "not measured", "confidence": "unknown"},
-            "last_level_cache_bytes": {"value": 268435456, "source": "/sys/devices/system/cpu", "confidence": "measured"},
+            "last_level_cache_bytes": {
+                "value": 268435456,
+                "source": "/sys/devices/system/cpu",
+                "confidence": "measured",
+            },
         }
         platform = {"name": "cpu", "vendor": "cpu", "device": FACTS["device"], "facts": facts}
-        body = {"framework": self.campaign.framework, "mode": "leaderboard", "operator": operator, "platform": platform,
-                "workloads": workloads, "targets": {"utilization": 0.95}}  # fmt: skip
+        body = {
+            "framework": self.campaign.framework,
+            "mode": "leaderboard",
+            "operator": operator,
+            "platform": platform,
+            "workloads": workloads,
+            "targets": {"utilization": 0.95},
+        }
         artifacts.write(self.campaign.specs, "specs", body, platform="cpu")
 
     def signatures(self) -> None:
@@ -106,7 +174,11 @@ class Builder:
             rows, columns = SHAPES[index]
             x = {"shape": [rows, columns], "stride": [columns, 1], "dtype": "bfloat16", "layout": "contiguous"}
             weight = {"shape": [columns], "stride": [1], "dtype": "bfloat16", "layout": "contiguous"}
-            workloads[key] = {"init": {"eps": 1e-6}, "args": {"x": x, "weight": weight}, "input_bytes": self.bytes_of(index)[0]}
+            workloads[key] = {
+                "init": {"eps": 1e-6},
+                "args": {"x": x, "weight": weight},
+                "input_bytes": self.bytes_of(index)[0],
+            }
         artifacts.write(self.campaign.signatures, "signatures", {"workloads": workloads})
 
     def buckets(self) -> None:
@@ -147,10 +219,21 @@ class Builder:
         rows = {key: {"passed": not wrong, "checks": 14, "worst_error": 0.0078, "error_ratio": 1.02} for key in ids}
         speedup = facts.get("over_reference")
         body = {
-            "status": status, "reason": reason, "sentence": facts["sentence"],
-            "stage": {"precision_loss": "correctness", "compile_error": "compile", "not_faster": "timing"}.get(reason or ""),
-            "scope": {"operator": self.campaign.operator, "platform": "cpu", "framework": self.campaign.framework,
-                      "mode": "leaderboard", "workloads": ids, "bucket": facts.get("bucket"), "version": facts.get("version")},
+            "status": status,
+            "reason": reason,
+            "sentence": facts["sentence"],
+            "stage": {"precision_loss": "correctness", "compile_error": "compile", "not_faster": "timing"}.get(
+                reason or ""
+            ),
+            "scope": {
+                "operator": self.campaign.operator,
+                "platform": "cpu",
+                "framework": self.campaign.framework,
+                "mode": "leaderboard",
+                "workloads": ids,
+                "bucket": facts.get("bucket"),
+                "version": facts.get("version"),
+            },
             "kernel": {"path": str(kernel), "sha256": artifacts.sha256_file(kernel)},
             "against": against,
             "isolation": {"level": "process", "missing": ["no user namespaces on this machine", "network not cut"]},
@@ -161,7 +244,7 @@ class Builder:
             "policy": {"own_share": 0.98, "evidence": []},
             "incumbent": facts.get("incumbent"),
             "duration_s": 18.2,
-        }  # fmt: skip
+        }
         return artifacts.write(path, "verdict", body, kernel_sha256=body["kernel"]["sha256"], **FACTS)
 
     def kernel(self, path: Path, tag: str) -> Path:
@@ -170,8 +253,14 @@ class Builder:
 
     def baseline(self) -> None:
         kernel = self.kernel(self.campaign.baseline / "kernel.py", "baseline")
-        self.verdict(self.campaign.baseline / "verdict.json", self.ids, kernel, over_reference=1.0, version=0,
-                     sentence="Correct on all workloads; it is the reference.")  # fmt: skip
+        self.verdict(
+            self.campaign.baseline / "verdict.json",
+            self.ids,
+            kernel,
+            over_reference=1.0,
+            version=0,
+            sentence="Correct on all workloads; it is the reference.",
+        )
 
     def incumbent(self, version: int, kernel: Path) -> dict[str, Any]:
         where = kernel.relative_to(self.campaign.root)
@@ -197,40 +286,99 @@ class Builder:
             measured = best * gain if gain else None
             if status == "accepted" and measured:
                 best, incumbent = measured, self.incumbent(version, kernel)
-            self.verdict(folder / "verdict.json", ids, kernel, bucket=bucket, version=version, reason=reason, status=status,
-                         sentence=sentence, over_reference=measured, gain=gain, incumbent=incumbent)  # fmt: skip
+            self.verdict(
+                folder / "verdict.json",
+                ids,
+                kernel,
+                bucket=bucket,
+                version=version,
+                reason=reason,
+                status=status,
+                sentence=sentence,
+                over_reference=measured,
+                gain=gain,
+                incumbent=incumbent,
+            )
             self.episode(bucket, version, (category, hypothesis, status, reason), gain, incumbent)
         return incumbent
 
     def episode(
-        self, bucket: str, version: int, idea: tuple[str, str, str, str | None], gain: float | None, incumbent: dict[str, Any]
+        self,
+        bucket: str,
+        version: int,
+        idea: tuple[str, str, str, str | None],
+        gain: float | None,
+        incumbent: dict[str, Any],
     ) -> None:
         category, hypothesis, status, reason = idea
         folder = self.campaign.version_dir(bucket, version)
         common = {"bucket": bucket, "version": version, "hypothesis": hypothesis, "category": category, "wiki": []}
         evidence = [{"metric": "memory_bandwidth_share", "value": 0.31, "unit": "ratio"}]
         change = "Rewrite the inner loop with this change only, leave the outer loop as it is."
-        plan = {**common, "status": "planned", "blocker": None, "agent": "search", "evidence": evidence, "change": change,
-                "predicted_gain": 1.25, "usage": {**USAGE, "wall_s": 0.4, "trials": 0}}  # fmt: skip
+        plan = {
+            **common,
+            "status": "planned",
+            "blocker": None,
+            "agent": "search",
+            "evidence": evidence,
+            "change": change,
+            "predicted_gain": 1.25,
+            "usage": {**USAGE, "wall_s": 0.4, "trials": 0},
+        }
         artifacts.write(folder / "plan.json", "plan", plan)
-        artifacts.write(folder / "candidate" / "usage.json", "usage",
-                        {"agent": "search", "outcome": "candidate_ready", "usage": USAGE})  # fmt: skip
-        memory = {**common, "evidence": evidence, "change": change, "outcome": status, "reason": reason, "speedup": gain,
-                  "lesson": "Wider loads pay while the loop is bound by instructions.", "masked": False, "blocker": None,
-                  "share_of_floor": 0.5, "tokens": 0, "incumbent": incumbent}  # fmt: skip
+        artifacts.write(
+            folder / "candidate" / "usage.json",
+            "usage",
+            {"agent": "search", "outcome": "candidate_ready", "usage": USAGE},
+        )
+        memory = {
+            **common,
+            "evidence": evidence,
+            "change": change,
+            "outcome": status,
+            "reason": reason,
+            "speedup": gain,
+            "lesson": "Wider loads pay while the loop is bound by instructions.",
+            "masked": False,
+            "blocker": None,
+            "share_of_floor": 0.5,
+            "tokens": 0,
+            "incumbent": incumbent,
+        }
         artifacts.write(folder / "memory.json", "memory", memory)
         metrics = {
-            "memory_bandwidth_share": {"value": 0.31 + 0.1 * version, "unit": "ratio", "note": "bytes moved over time and peak"},
+            "memory_bandwidth_share": {
+                "value": 0.31 + 0.1 * version,
+                "unit": "ratio",
+                "note": "bytes moved over time and peak",
+            },
             "instructions_per_cycle": {"value": 1.7, "unit": ""},
             "last_level_misses": {"value": None, "unit": "per 1000 instructions"},
             "device_time": {"value": 184.2 / version, "unit": "us"},
         }
-        hot = [{"name": "rms_norm_rows(float const*, float const*, float*, long, long)", "share": 0.91, "time_us": 167.6, "calls": 4},
-               {"name": "aten::empty_like", "share": 0.09, "time_us": 16.6}]  # fmt: skip
-        limits = [{"bound": "memory", "evidence": ["memory_bandwidth_share"], "expected_gain": 1.6, "note": "reads x twice"},
-                  {"bound": "latency", "evidence": ["instructions_per_cycle"], "expected_gain": None}]  # fmt: skip
-        profile = {"bucket": bucket, "version": version, "tool": "torch.profiler, perf", "kernel_sha256": "c" * 64,
-                   "workloads": self.ids[:1], "metrics": metrics, "hot": hot, "bottlenecks": limits}  # fmt: skip
+        hot = [
+            {
+                "name": "rms_norm_rows(float const*, float const*, float*, long, long)",
+                "share": 0.91,
+                "time_us": 167.6,
+                "calls": 4,
+            },
+            {"name": "aten::empty_like", "share": 0.09, "time_us": 16.6},
+        ]
+        limits = [
+            {"bound": "memory", "evidence": ["memory_bandwidth_share"], "expected_gain": 1.6, "note": "reads x twice"},
+            {"bound": "latency", "evidence": ["instructions_per_cycle"], "expected_gain": None},
+        ]
+        profile = {
+            "bucket": bucket,
+            "version": version,
+            "tool": "torch.profiler, perf",
+            "kernel_sha256": "c" * 64,
+            "workloads": self.ids[:1],
+            "metrics": metrics,
+            "hot": hot,
+            "bottlenecks": limits,
+        }
         artifacts.write(folder / "profile.json", "profile", profile)
 
     def failures(self) -> None:
@@ -244,25 +392,55 @@ class Builder:
         sentence = "Correct on all workloads, 2.31 times as fast as the reference."
         self.verdict(folder / "verdict.json", self.ids, kernel, over_reference=2.31, sentence=sentence)
         fixed = artifacts.read(self.campaign.buckets, "buckets")["buckets"]
-        labels = {key: f"{key}_v{facts['version']:03d}" if facts["version"] else "v000" for key, facts in incumbents.items()}
-        kernels = [{"label": labels[key], "kernel_path": facts["kernel_path"], "kernel_sha256": facts["kernel_sha256"],
-                    "buckets": [key]} for key, facts in incumbents.items()]  # fmt: skip
-        rows = [{**bucket, "version": incumbents[bucket["id"]]["version"], "kernel": labels[bucket["id"]],
-                 "failed": bucket["id"] == "b02"} for bucket in fixed]  # fmt: skip
+        labels = {
+            key: f"{key}_v{facts['version']:03d}" if facts["version"] else "v000" for key, facts in incumbents.items()
+        }
+        kernels = [
+            {
+                "label": labels[key],
+                "kernel_path": facts["kernel_path"],
+                "kernel_sha256": facts["kernel_sha256"],
+                "buckets": [key],
+            }
+            for key, facts in incumbents.items()
+        ]
+        rows = [
+            {
+                **bucket,
+                "version": incumbents[bucket["id"]]["version"],
+                "kernel": labels[bucket["id"]],
+                "failed": bucket["id"] == "b02",
+            }
+            for bucket in fixed
+        ]
         said = "The dispatcher beats b00_v002 alone by 1.08 (1.05 to 1.11) over all workloads."
         judged = {"status": "accepted", "reason": None, "sentence": "Correct and faster.", "seeds": 5, "samples": 30}
         body = {
-            "decision": {"shipped": "dispatcher", "reason": "faster_than_single", "sentence": said,
-                         "kernel_sha256": artifacts.sha256_file(kernel), "single": "b00_v002", "gain": estimate(1.08, 0.03)},
+            "decision": {
+                "shipped": "dispatcher",
+                "reason": "faster_than_single",
+                "sentence": said,
+                "kernel_sha256": artifacts.sha256_file(kernel),
+                "single": "b00_v002",
+                "gain": estimate(1.08, 0.03),
+            },
             "kernels": kernels,
             "buckets": rows,
             "comparisons": [
                 {"kernel": "b00_v002", "purpose": "choose_single", "speedup": {"reference": estimate(2.1)}, **judged},
-                {"kernel": "dispatcher", "purpose": "dispatcher_against_single", **judged,
-                 "speedup": {"reference": estimate(2.31), "compiled": estimate(1.36), "incumbent": estimate(1.08, 0.03)}},
+                {
+                    "kernel": "dispatcher",
+                    "purpose": "dispatcher_against_single",
+                    **judged,
+                    "speedup": {
+                        "reference": estimate(2.31),
+                        "compiled": estimate(1.36),
+                        "incumbent": estimate(1.08, 0.03),
+                    },
+                },
             ],
             "workspace_commit": "0123456789abcdef0123456789abcdef01234567",
-        }  # fmt: skip
+        }
         artifacts.write(folder / "provenance.json", "dispatch", body)
 
 
