@@ -12,7 +12,7 @@ import os
 import platform
 import tempfile
 from collections.abc import Mapping
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -44,7 +44,7 @@ def _validator(kind: str) -> Any:
     def schema_of(name: str) -> Any:
         return load_yaml(paths.schemas_dir() / f"{name}.schema.yaml")
 
-    registry: Any = Registry(retrieve=lambda uri: Resource.from_contents(schema_of(uri.removesuffix(".schema.yaml"))))
+    registry: Any = Registry(retrieve=lambda uri: Resource.from_contents(schema_of(uri.removesuffix(".schema.yaml"))))  # type: ignore[call-arg]
     return Draft202012Validator(schema_of(kind), registry=registry)
 
 
@@ -71,7 +71,9 @@ def explain(error: Any) -> str:
 
 def validate(body: Any, kind: str, where: str | Path) -> None:
     """Check `body` against config/schemas/<kind>.schema.yaml. Raises InputError with one line."""
-    error = next(iter(sorted(_validator(kind).iter_errors(body), key=lambda e: [str(p) for p in e.absolute_path])), None)
+    error = next(
+        iter(sorted(_validator(kind).iter_errors(body), key=lambda e: [str(p) for p in e.absolute_path])), None
+    )
     if error is not None:
         raise InputError(f"{where}: {explain(error)}")
 
@@ -99,7 +101,7 @@ def provenance(**facts: Any) -> dict[str, Any]:
     """Common provenance: when, by which version, on what. `facts` adds code_digest, kernel_sha256, seeds, parents..."""
     return {
         "kernelwright": __version__,
-        "created_at": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "python": platform.python_version(),
         "machine": platform.machine(),
         **facts,

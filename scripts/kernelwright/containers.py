@@ -30,7 +30,12 @@ def build_with_docker(dockerfile: Path, tag: str, build_args: dict[str, str]) ->
         return False
     root = paths.project_root()
     lines = client.api.build(
-        path=str(root), dockerfile=str(dockerfile.relative_to(root)), tag=tag, buildargs=build_args, decode=True, rm=True
+        path=str(root),
+        dockerfile=str(dockerfile.relative_to(root)),
+        tag=tag,
+        buildargs=build_args,
+        decode=True,
+        rm=True,
     )
     for line in lines:
         if "error" in line:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 import yaml
-
 from kernelwright import artifacts
 from kernelwright.judge import client
 from kernelwright.judge.request import JudgeRequest
@@ -47,6 +46,8 @@ def test_cheat_is_refused(name: str, tmp_path: Path) -> None:
     verdict = judged(candidate, EXPECTED[name])
     verdict.pop("facts")
     assert verdict["status"] in ("rejected", "failed"), verdict["sentence"]
-    assert verdict["reason"] in EXPECTED[name]["reasons"], f"{verdict['reason']}: {verdict['sentence']}\n{verdict['log']}"
+    assert verdict["reason"] in EXPECTED[name]["reasons"], (
+        f"{verdict['reason']}: {verdict['sentence']}\n{verdict['log']}"
+    )
     artifacts.write(tmp_path / "verdict.json", "verdict", verdict)
     assert not (OPERATOR / "verdict.json").exists()

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 import yaml
-
 from kernelwright import artifacts, paths
 from kernelwright.judge import client
 from kernelwright.judge.request import JudgeRequest

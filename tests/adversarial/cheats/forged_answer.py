@@ -26,7 +26,21 @@ def forge(message):
 class Model(nn.Module):
     def forward(self, x, scale):
         out = torch.zeros(x.shape)
-        forge({"outputs": [{"name": None, "type": "Tensor", "dtype": "float32", "shape": list(x.shape),
-                            "stride": list(out.stride()), "device": "cpu", "pointer": out.data_ptr()}], "broken": []})
+        forge(
+            {
+                "outputs": [
+                    {
+                        "name": None,
+                        "type": "Tensor",
+                        "dtype": "float32",
+                        "shape": list(x.shape),
+                        "stride": list(out.stride()),
+                        "device": "cpu",
+                        "pointer": out.data_ptr(),
+                    }
+                ],
+                "broken": [],
+            }
+        )
         out.copy_(right(x, scale))
         return out

@@ -10,4 +10,4 @@ def right(x, scale):
 
 class Model(nn.Module):
     def forward(self, x, scale):
-        raise RuntimeError('not supported')
+        raise RuntimeError("not supported")

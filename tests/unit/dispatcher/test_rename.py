@@ -80,7 +80,7 @@ def test_class_that_binds_and_reads_a_module_name_is_refused() -> None:
 
 
 def test_dotted_import_that_must_be_renamed_is_refused() -> None:
-    with pytest.raises(MergeError, match="import os.path"):
+    with pytest.raises(MergeError, match=r"import os.path"):
         renamed("import os.path\nA = os.path\n")
 
 

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import pytest
 import torch
-
 from kernelwright.judge.arena import GUARD_BYTES, Arena, clone, paint_guards, plan, span_elements, store
 
 

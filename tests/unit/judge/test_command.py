@@ -3,7 +3,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from kernelwright import artifacts
 from kernelwright.errors import InputError
 from kernelwright.judge.__main__ import main

@@ -3,7 +3,6 @@ from __future__ import annotations
 import ctypes
 
 import torch
-
 from kernelwright.judge.guarded import GuardedAllocations
 
 

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import torch
-
 from kernelwright.judge.arena import Arena, plan, store
 from kernelwright.judge.inputs import InputSets, refresh, stacked
 
@@ -11,7 +10,12 @@ DECLARED = {"x": {}, "ids": {"index": True}}
 def make(count: int, rows: int = 5) -> InputSets:
     specs, end, values = [], 0, []
     for number in range(count):
-        inputs = {"x": torch.randn(rows, 3), "w": torch.randn(7).bfloat16(), "ids": torch.arange(4) + number, "eps": 0.1}
+        inputs = {
+            "x": torch.randn(rows, 3),
+            "w": torch.randn(7).bfloat16(),
+            "ids": torch.arange(4) + number,
+            "eps": 0.1,
+        }
         spec, end = plan(inputs, end)
         specs.append(spec)
         values.append(inputs)

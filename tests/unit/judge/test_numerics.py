@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import pytest
 import torch
-
 from kernelwright.judge.numerics import carries_poison, compare
 from kernelwright.judge.tolerance import default, limits_for
 

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
 from kernelwright.errors import InputError
 from kernelwright.judge import client
 from kernelwright.judge.protocol import Channel
@@ -89,7 +88,9 @@ def test_kill_9_leaves_no_process(server) -> None:
 def test_a_second_server_on_a_live_socket_is_refused(server) -> None:
     _, path = server
     command = [sys.executable, "-m", "kernelwright.judge", "serve", "--socket", str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT / "scripts")}, check=False)
+    done = subprocess.run(
+        command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT / "scripts")}, check=False
+    )
     assert done.returncode == 2
     assert "already listens" in done.stderr and len(done.stderr.splitlines()) == 1
 

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
 from kernelwright.judge import statistics
 
 RNG = np.random.default_rng(1)

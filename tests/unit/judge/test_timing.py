@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import pytest
-
 from kernelwright.judge import policy, timing
 from kernelwright.judge.faults import Fault
 
@@ -58,7 +57,9 @@ def test_the_whole_interval_must_clear_the_improvement() -> None:
     assert caught.value.reason == "not_faster" and caught.value.status == "rejected"
 
 
-@pytest.mark.parametrize("found", [{"value": 1.05, "low": 0.99, "high": 1.1}, {"value": 1.01, "low": 1.005, "high": 1.02}])
+@pytest.mark.parametrize(
+    "found", [{"value": 1.05, "low": 0.99, "high": 1.1}, {"value": 1.01, "low": 1.005, "high": 1.02}]
+)
 def test_a_confirmation_must_show_it_again(found: dict[str, float]) -> None:
     with pytest.raises(Fault):
         timing.check_confirmed(found, "incumbent", 0.02)

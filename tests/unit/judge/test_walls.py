@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from kernelwright.judge import client
 from kernelwright.judge.faults import Fault
 from kernelwright.judge.worker import Worker
@@ -73,7 +72,10 @@ def test_compile_cache_of_one_source_is_kept_and_others_are_hidden(missing: list
     mine, other = zygote.build_folder("a" * 64), zygote.build_folder("b" * 64)
     walls = {"build": mine, "hidden": [zygote.builds]}
     inside("import os; open(os.environ['TORCH_EXTENSIONS_DIR'] + '/object', 'w').write('built')", **walls)
-    again = inside(f"import os; print(open(os.environ['TORCH_EXTENSIONS_DIR'] + '/object').read(), os.path.exists({other!r}))", **walls)
+    again = inside(
+        f"import os; print(open(os.environ['TORCH_EXTENSIONS_DIR'] + '/object').read(), os.path.exists({other!r}))",
+        **walls,
+    )
     assert again.split() == ["built", "False"]
 
 
@@ -82,7 +84,9 @@ def test_children_of_a_child_end_with_it() -> None:
 
     service = client.local_service()
     worker = service.worker("candidate", CONFIG)
-    worker.ask({"op": "load", "filename": "probe.py", "source": "import subprocess; subprocess.Popen(['sleep', '600'])"}, 60)
+    worker.ask(
+        {"op": "load", "filename": "probe.py", "source": "import subprocess; subprocess.Popen(['sleep', '600'])"}, 60
+    )
     family = processes.descendants(worker.supervisor)
     assert len(family) == 2
     worker.close()

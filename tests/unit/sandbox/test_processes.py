@@ -5,7 +5,6 @@ import subprocess
 import sys
 
 import pytest
-
 from kernelwright.sandbox import linux, processes
 
 TREE = "import subprocess, sys, time; p = subprocess.Popen(['sleep', '60']); print(p.pid, flush=True); time.sleep(60)"
