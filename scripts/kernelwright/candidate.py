@@ -22,7 +22,9 @@ def judge_call(ctx: EpisodeContext, operator_dir: Path) -> JudgeCall:
 
     def call(kernel: Path, workloads: tuple[str, ...], samples: int, seeds: int) -> dict[str, Any]:
         against = ctx.incumbent_file
-        request = judging.request(ctx.specs, ctx.config, operator_dir, kernel, workloads, against=against, seeds=seeds)
+        request = judging.request(
+            ctx.specs, ctx.config, operator_dir, kernel, workloads, against=against, depth="race", seeds=seeds
+        )
         verdict, _ = judging.evaluate(replace(request, samples=samples))
         return verdict
 

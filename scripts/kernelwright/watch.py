@@ -161,7 +161,7 @@ def _table(lines: Iterable[Progress]) -> Any:
 
 
 def view(lines: Iterable[Progress]) -> Any:
-    """A rich renderable: each campaign's name, then a row per bucket with versions, incumbent, speedup and what runs."""
+    """A rich renderable: each campaign's name, then a row per bucket: versions, incumbent, speedup, what runs."""
     from rich.console import Group
     from rich.text import Text
 

@@ -96,6 +96,8 @@ class Draft:
             where = f"{self.fault.workload}: " if self.fault.workload else ""
             return f"{where}{self.fault.sentence}"
         done = f"correct on {len(self.correctness)} workload(s) with {self.request.seeds} secret seed(s) each"
+        if self.request.depth == "race":
+            done = "correct in the smoke check alone, not judged in full"
         if self.timing is None:
             return f"{done}; not timed at depth {self.request.depth}"
         speed = ", ".join(

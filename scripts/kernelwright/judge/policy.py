@@ -151,7 +151,7 @@ def check_background(subject: Subject) -> None:
 
 
 def runnable_seconds(pid: int) -> float:
-    """Seconds in which the threads of a process ran or waited for a core; on a busy machine the two are the same wish."""
+    """Seconds in which the threads of a process ran or waited for a core: on a busy machine both are work."""
     total = 0
     for path in Path(f"/proc/{pid}/task").glob("*/schedstat"):
         try:

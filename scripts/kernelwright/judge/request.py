@@ -9,7 +9,8 @@ from typing import Any
 
 from kernelwright.errors import InputError
 
-DEPTHS = ("smoke", "correctness", "full")
+# race: the smoke check, then timing: what a search spends on a parameter set; the winner is judged in full afterwards.
+DEPTHS = ("smoke", "race", "correctness", "full")
 MODES = ("leaderboard", "production")
 CONTENDERS = ("reference", "compiled")
 

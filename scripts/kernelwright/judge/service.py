@@ -153,16 +153,16 @@ class Evaluation:
             oracle = self.service.oracle(self.operator, self.device)
             self._problem(oracle)
             self._correct(candidate, oracle)
-            if request.depth == "full":
+            if request.depth in ("race", "full"):
                 self._close_subjects()
                 candidate = self._timed(source, against, oracle)
             else:
                 draft.skip("timing", f"depth {request.depth}")
-            if request.depth != "smoke":
+            if request.depth in ("correctness", "full"):
                 self._policy(candidate)
             else:
-                draft.skip("policy", "depth smoke")
-            if draft.timing is not None and against is not None:
+                draft.skip("policy", f"depth {request.depth}")
+            if request.depth == "full" and against is not None:
                 self._compare(source, against, oracle)
 
     def _freeze_against(self) -> contract.Source | None:
@@ -236,8 +236,8 @@ class Evaluation:
             with self.draft.running("smoke") as entry:
                 check.smoke(self.workloads[0])
                 entry["checks"] = total(check.reports)
-            if self.request.depth == "smoke":
-                self.draft.skip("correctness", "depth smoke")
+            if self.request.depth in ("smoke", "race"):
+                self.draft.skip("correctness", f"depth {self.request.depth}")
                 return
             with self.draft.running("correctness") as entry:
                 regimes = regimes_by_workload(self.workloads, self.operator.value_regimes)

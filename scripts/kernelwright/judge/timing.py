@@ -2,8 +2,8 @@
 
 A sample is one batch of calls, long enough that the cost of a message is small; the cost of an empty batch, measured in
 the same process before the kernel was loaded, is taken off. Between samples every process is stopped and all inputs get
-new values at other addresses. The order of the contenders is random, then its reverse, then another. A sample follows one
-call that is not counted, on old values, so that no kernel profits or suffers from what ran before it.
+new values at other addresses. The order of the contenders is random, then its reverse, then another. A sample follows
+one call that is not counted, on old values, so that no kernel profits or suffers from what ran before it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ METHOD = (
     "wall clock of the judge around a batch of calls in the kernel's process, less an empty batch measured there "
     "before the kernel was loaded; new input values and addresses for every sample, written by the judge just before "
     "(warm where they fit the last-level cache); contenders interleaved in a random order and its reverse, in "
-    "processes that are stopped in between, each thread on a core of its own; outputs of secretly chosen timed calls verified"
+    "processes that are stopped in between, each thread on a core of its own; outputs of secretly chosen timed calls "
+    "verified"
 )
 
 

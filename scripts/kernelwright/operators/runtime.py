@@ -172,7 +172,11 @@ class Runtime:
             seed_all(WEIGHT_SEED)
             model = getattr(module, name)(*positional, **named)
             if isinstance(model, torch.nn.Module):
-                model = model.to(target).eval() if self.operator.layout == "native" else model.to(target)
+                # Moved only when needed: parameters of a fake tensor mode cannot be moved at all.
+                if any(item.device.type != target.type for item in (*model.parameters(), *model.buffers())):
+                    model = model.to(target)
+                if self.operator.layout == "native":
+                    model = model.eval()
         return Callee(self, model, positional=self.operator.layout == "kernelbench")
 
     def _reference_module(self) -> ModuleType:

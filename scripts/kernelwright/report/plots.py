@@ -86,7 +86,8 @@ def speedups(rows: list[Mapping[str, Any]]) -> dict[str, Any] | None:
             },
             "marker": {"color": color, "symbol": symbol, "size": 8},
             "text": [
-                f"{numbers.latency(row['contenders'][contender]['median_us'])} to {numbers.latency(row['candidate']['median_us'])}"
+                f"{numbers.latency(row['contenders'][contender]['median_us'])} to "
+                f"{numbers.latency(row['candidate']['median_us'])}"
                 f"<br>{numbers.ratio(estimate['value'])} ({numbers.interval(estimate)})"
                 for row, estimate in zip(shown, estimates, strict=True)
             ],
@@ -177,7 +178,10 @@ def history(bucket: Mapping[str, Any]) -> dict[str, Any] | None:
                 "type": "scatter", "mode": "markers", "name": outcome.replace("_", " "),
                 "x": [row["version"] for row in shown],
                 "y": [bottom if row["speedup"] is None else row["speedup"] for row in shown],
-                "marker": {"color": color, "symbol": symbol, "size": 10, "line": {"color": color, "width": 2 if "open" in symbol else 0}},
+                "marker": {
+                    "color": color, "symbol": symbol, "size": 10,
+                    "line": {"color": color, "width": 2 if "open" in symbol else 0},
+                },
                 "text": [
                     f"{_wrapped(row['hypothesis'])}<br><i>{_wrapped(row['sentence'])}</i>"
                     f"<br>{'not timed' if row['speedup'] is None else numbers.ratio(row['speedup']) + ' over eager'}"

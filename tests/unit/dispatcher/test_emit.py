@@ -134,7 +134,8 @@ def test_function_entry() -> None:
 
 def test_a_shadowed_torch_does_not_reach_the_choice() -> None:
     rules = [bucket(0, None, 0, 64), bucket(1, None, 64, None)]
-    shadow = "import torch as t\ntorch = 'mine'\n\n\nclass Model(t.nn.Module):\n    def forward(self, x):\n        return torch\n"
+    shadow = "import torch as t\ntorch = 'mine'\n\n\nclass Model(t.nn.Module):\n"
+    shadow += "    def forward(self, x):\n        return torch\n"
     model = load(emit.dispatcher(plan_of(rules, [shadow, shadow.replace("mine", "other")], {"x": "tensor"}))).Model()
     assert [model(torch.empty(1)), model(torch.empty(99))] == ["mine", "other"]
 

@@ -66,6 +66,7 @@ def test_refused(text: str, message: str) -> None:
 
 
 def test_two_owners_of_one_registered_operator_are_refused() -> None:
-    text = "import torch\n@torch.library.custom_op('own::f', mutates_args=())\ndef f(x: torch.Tensor) -> torch.Tensor:\n    return x\n"
+    text = "import torch\n@torch.library.custom_op('own::f', mutates_args=())\n"
+    text += "def f(x: torch.Tensor) -> torch.Tensor:\n    return x\n"
     with pytest.raises(MergeError, match="b and a both register"):
         merge([Kernel("a", text), Kernel("b", text)])

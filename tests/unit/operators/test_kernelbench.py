@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 import torch
-from kernelwright import operators
+from kernelwright import operators, specs
 from kernelwright.errors import InputError
-from kernelwright.operators import runtime
+from kernelwright.operators import inspection, runtime
 
 PROBLEM = '''
 import torch
@@ -58,6 +58,13 @@ def test_same_weights_in_candidate(tmp_path: Path, init: str) -> None:
     assert runtime.adopt_weights(candidate.function, reference.function) == []
     torch.testing.assert_close(candidate(**inputs), reference(**inputs), rtol=0, atol=0)
     assert list(reference(**inputs)) == ["out0"]
+
+
+def test_outputs_are_seen_without_values(tmp_path: Path) -> None:
+    operator = operators.load(problem(tmp_path / "linear.py", "[8]"))
+    found = inspection.in_child(operator, ["default"], with_outputs=True)["default"]
+    assert (found["note"], found["outputs"]["out0"]["shape"]) == ("", [4, 3])
+    assert specs.traffic(operator, ["default"])["default"]["write_bytes"] == 4 * 3 * 4
 
 
 def test_refusals(tmp_path: Path) -> None:

@@ -445,7 +445,7 @@ class Builder:
 
 
 def build(results: Path, finished: bool = True, **settings: Any) -> paths.Campaign:
-    """A whole campaign: three buckets of 5, 4 and 2 versions, the last one broken; `finished` False has no dispatcher."""
+    """A whole campaign: three buckets of 5, 4 and 2 versions, the last broken; `finished` False has no dispatcher."""
     builder = Builder(results, **settings)
     builder.specs()
     builder.signatures()
