@@ -226,7 +226,8 @@ def decide(job: Job, parts: Sequence[Part]) -> Shipped:
         sentence = f"The dispatcher is {interval(gain)} times as fast as {best.label} alone over all workloads."
         return Shipped("dispatcher", "faster_than_single", sentence, text, body, facts, best.label, gain)
     if body["reason"] == "not_faster" and gain is not None:
-        why = f"The dispatcher is {interval(gain)} times as fast as {best.label} alone, which is no certain gain."
+        # The judge's own sentence: a first measurement may look faster and not be confirmed in fresh processes.
+        why = f"The dispatcher has no certain gain over {best.label} alone: {body['sentence'].rstrip('.')}."
         return ship_single(job, singles, "not_faster", why, gain)
     why = f"The judge turned the dispatcher down ({body['reason']}): {body['sentence']}"
     return ship_single(job, singles, "dispatcher_rejected", why, gain)

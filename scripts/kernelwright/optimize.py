@@ -107,6 +107,8 @@ def summary(run: Run) -> None:
 def drive(run: Run) -> int:
     """Everything that happens while the results folder is held."""
     (run.state_dir / "stopping").unlink(missing_ok=True)
+    if left := processes.sweep(passes.EVENTS, str(run.events.resolve())):
+        print(f"kernelwright: ended {left} processes of a run that was killed", flush=True)
     if lock.unlock_stale(run.directory):
         print("kernelwright: removed the lock of a run that was killed", flush=True)
     passes.prepare(run)

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kernelwright import artifacts, cli, config, paths, stop
+from kernelwright import artifacts, cli, paths, stop
 from kernelwright.errors import InputError
+from kernelwright.report import settings
 
 SYMBOLS = {"accepted": "+", "rejected": "-", "failed": "x", "invalid_problem": "!", "blocked": "."}
 COLORS = {"accepted": "green", "rejected": "yellow", "failed": "red", "invalid_problem": "red", "blocked": "dim"}
@@ -172,12 +173,6 @@ def view(lines: Iterable[Progress]) -> Any:
     return Group(*shown, Text(LEGEND, style="dim")) if shown else Text("no campaign yet")
 
 
-def policy_of(results: Path, given: Path | None) -> dict[str, Any]:
-    """Stop rules of the run: from `given`, else as the running or last run left its settings, else the defaults."""
-    left = results / ".run" / "config.yaml"
-    return config.load(given or (left if left.exists() else None))["stop"]
-
-
 def snapshot(results: Path, operator: str | None, policy: Mapping[str, Any]) -> tuple[list[Progress], bool]:
     """Lines of every campaign, and whether all of them are done."""
     found = campaigns(results, operator)
@@ -206,7 +201,7 @@ def main(argv: list[str] | None = None) -> int:
     flags.add_argument("--once", action="store_true", help="print and exit")
     flags.add_argument("--interval", type=float, default=1.0, help="seconds between two looks")
     arguments = flags.parse_args(argv)
-    policy = policy_of(arguments.results, arguments.config)
+    policy = settings.of_run(arguments.results, arguments.config)["stop"]
     if not arguments.once:
         follow(arguments.results, arguments.operator, policy, arguments.interval)
         return 0

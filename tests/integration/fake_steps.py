@@ -3,7 +3,7 @@
 Each output is a pure function of the step's inputs (a hash chain), plus a time as in real artifacts. So two runs of the
 same project must end in the same artifacts but for `created_at`, and a stale artifact shows.
 FAKE_STEPS names a JSON file: buckets, sleep_s, accept (bucket -> accepted versions), fail ([step, bucket, version]),
-stubborn, partial ([step, bucket, version]), check_stop. FAKE_LOG takes a line per step run.
+stubborn (steps), partial ([step, bucket, version]), check_stop. FAKE_LOG takes a line per step run.
 """
 
 import hashlib
@@ -143,11 +143,12 @@ def passed_through(step, flags):
 
 
 def be_stubborn():
-    """Ignore SIGTERM and start a child in a session of its own, as coding agents do for their tools."""
+    """Ignore SIGTERM, start a child in a session of its own, as coding agents do for their tools, and hang."""
     import subprocess  # slow to import, and this file is also the benchmark's empty step
 
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     subprocess.Popen(["sleep", "60"], start_new_session=True)
+    time.sleep(60)
 
 
 def write_half(step, flags):
@@ -178,7 +179,7 @@ def main(argv):
     if [step, *where] == fake.get("fail"):
         print("the step was told to fail")
         return 1
-    if fake.get("stubborn"):
+    if step in fake.get("stubborn", ()):
         be_stubborn()
     if [step, *where] == fake.get("partial"):
         write_half(step, flags)

@@ -74,13 +74,48 @@ def test_signal_ends_every_process_and_loses_nothing(project, expected, number):
 
 
 def test_signal_reaches_a_step_that_ignores_it_and_its_children(project):
-    project.set(sleep_s=60, stubborn=True)
+    project.set(stubborn=["specs"])
     child = project.start()
     project.wait_for_step("specs")
     time.sleep(0.3)
     child.send_signal(signal.SIGTERM)
     child.communicate(timeout=60)
     assert project.gone() == []
+
+
+def test_children_of_a_killed_step_end_while_the_run_goes_on(project):
+    project.set(stubborn=["plan"])
+    child = project.start("--jobs", "4")
+    deadline = time.monotonic() + 60
+    while len(tools := [process for process in project.processes() if process.name() == "sleep"]) < 2:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    time.sleep(3)  # the guard looks every two seconds
+    step, tool = tools[0].parent(), tools[0]
+    step.kill()
+    assert tool.wait(timeout=15) is None
+    assert child.poll() is None and tools[1].is_running()
+    child.send_signal(signal.SIGTERM)
+    child.communicate(timeout=60)
+    assert project.gone() == []
+
+
+def test_leftovers_of_a_run_that_lost_driver_and_guard_are_swept(project, expected):
+    project.set(stubborn=["specs"], die_with_parent=False)
+    child = project.start()
+    project.wait_for_step("specs")
+    time.sleep(0.3)
+    upper = [process for process in project.processes() if role(process) in ("driver", "snakemake")]
+    for process in upper:
+        process.suspend()
+    for process in upper:
+        process.kill()
+    child.wait(timeout=30)
+    time.sleep(0.5)
+    assert project.processes()
+    project.set(stubborn=[], die_with_parent=True)
+    assert "processes of a run that was killed" in project.run()
+    assert project.gone() == [] and project.artifacts() == expected
 
 
 @pytest.mark.parametrize("name", ["candidate/kernel.py", "verdict.json", "plan.json"])

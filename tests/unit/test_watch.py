@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from kernelwright import artifacts, watch
+from kernelwright.report import settings
 from report.fixture import Builder, build
 
 POLICY = {"max_iters": 6, "token_budget": None, "target_utilization": None, "max_stall": 3, "max_repeated_blockers": 2}
@@ -61,9 +62,9 @@ def test_before_the_buckets(tmp_path: Path, made: tuple[str, ...], step: str) ->
 
 
 def test_settings_of_the_run_are_found(tmp_path: Path) -> None:
-    assert watch.policy_of(tmp_path, None)["max_stall"] == 3
+    assert settings.of_run(tmp_path)["stop"]["max_stall"] == 3
     artifacts.write_text(tmp_path / ".run" / "config.yaml", "stop: {max_stall: 7}\n")
-    assert watch.policy_of(tmp_path, None)["max_stall"] == 7
+    assert settings.of_run(tmp_path)["stop"]["max_stall"] == 7
 
 
 def test_nothing_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

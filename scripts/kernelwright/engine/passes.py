@@ -21,6 +21,7 @@ from kernelwright import artifacts, paths
 from kernelwright.engine import campaigns
 
 CHAIN_STEPS = ("profile", "plan", "candidate", "verify")
+EVENTS = "KERNELWRIGHT_EVENTS"  # file for failed steps (engine.progress); every process of a run carries it
 NOTHING = "nothing to be done"
 ROUNDS = 10  # of passes A and B; each follows an edit whose rerun moved the end of a chain
 
@@ -69,7 +70,7 @@ def snakemake(run: Run, target: str, *flags: str, quiet: bool = False) -> tuple[
     """One pass; returns (exit code, output when `quiet`). Failed steps are added to `run.failed`."""
     run.events.parent.mkdir(parents=True, exist_ok=True)
     run.events.unlink(missing_ok=True)
-    env = {**os.environ, **run.env, "KERNELWRIGHT_EVENTS": str(run.events.resolve())}
+    env = {**os.environ, **run.env, EVENTS: str(run.events.resolve())}
     # A session of its own: Ctrl-C reaches the driver alone, which ends everything in order.
     child = subprocess.Popen(
         command(run, target, *flags),

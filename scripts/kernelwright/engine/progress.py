@@ -19,8 +19,8 @@ from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 
 from kernelwright.engine import phrases
+from kernelwright.engine.passes import EVENTS
 
-EVENTS = "KERNELWRIGHT_EVENTS"  # file that takes one JSON line per failed step
 STOPPING = "stopping"  # beside it while the driver ends the run: steps it ends have not failed
 TAIL_LINES = 12
 # What Snakemake says beside the record of a failed job; the record has it all.

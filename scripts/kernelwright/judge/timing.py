@@ -81,7 +81,7 @@ def warm_up(subject: Subject) -> float:
     for limit in limits:
         subject.restore()
         elapsed.append(subject.worker.timed(ONE_CALL, limit)[1])
-    return max(1.0, min(elapsed[1:]) - subject.floor_ns[0])
+    return 1000 * subject.call_us(min(elapsed[1:]), 1)
 
 
 def calls_for(call_ns: float, set_bytes: int) -> int:
@@ -109,8 +109,7 @@ def play_round(
         calls = times.calls[subject.label]
         chosen = secrets.SystemRandom().sample(range(len(sets.specs)), calls)
         reply, elapsed = subject.worker.timed(encode({"op": "batch", "sets": chosen}), subject.call_timeout_s * calls)
-        floor = subject.floor_ns[0] + calls * subject.floor_ns[1]
-        times.samples_us[subject.label].append(max(elapsed - floor, 1.0) / calls / 1000)
+        times.samples_us[subject.label].append(subject.call_us(elapsed, calls))
         if subject is candidate:
             to_verify = (chosen, reply.get("pointers"))
     if verify:

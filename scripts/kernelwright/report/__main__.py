@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kernelwright import artifacts, cli, paths
-from kernelwright import config as settings
 from kernelwright.errors import InputError
-from kernelwright.report import collect
+from kernelwright.report import collect, settings
 
 
 def campaign_of(directory: Path) -> paths.Campaign:
@@ -31,7 +30,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog="kernelwright report index --results DIR --output results/index.html: a page over all campaigns",
     )
     parser.add_argument("--campaign", type=Path, required=True, help="results/<operator>/<platform>/<framework>-<mode>")
-    parser.add_argument("--config", type=Path, help="settings of the run; default: config/config.yaml")
+    parser.add_argument("--config", type=Path, help="settings of the run; default: those it left")
     parser.add_argument("--output", type=Path, help="page to write")
     parser.add_argument("--json", type=Path, help="report.json to write; default: beside --output")
     parser.add_argument("--print", action="store_true", help="print a short summary; alone it writes nothing")
@@ -58,7 +57,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not (flags.output or flags.json or flags.print):
         raise InputError("report: nothing to do; give --output, --json or --print")
     campaign = campaign_of(flags.campaign)
-    body = collect.collect(campaign, settings.load(flags.config))
+    body = collect.collect(campaign, settings.of_run(campaign.results, flags.config))
     target = flags.json or (flags.output.with_name("report.json") if flags.output else None)
     report = {**body, "provenance": artifacts.provenance()}
     if target:

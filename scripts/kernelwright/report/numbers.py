@@ -31,9 +31,11 @@ def latency(us: float | None) -> str:
 
 
 def ratio(value: float | None) -> str:
-    """A speedup, 1.84×; two decimals below 10."""
+    """A speedup, 1.84x with a multiplication sign; two decimals from 0.1 to 10, else significant digits."""
     if value is None:
         return UNKNOWN
+    if 0 < value < 0.1:
+        return f"{digits(value, 2)}{TIMES}"
     return f"{value:.2f}{TIMES}" if value < 10 else f"{digits(value)}{TIMES}"
 
 
@@ -47,6 +49,8 @@ def interval(estimate: Mapping[str, Any] | None) -> str:
 def percent(share: float | None) -> str:
     if share is None:
         return UNKNOWN
+    if 0 < share < 0.01:
+        return f"{digits(share * 100, 2)}%"
     return f"{share * 100:.1f}%" if share < 0.1 else f"{share * 100:.0f}%"
 
 

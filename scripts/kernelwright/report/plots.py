@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -132,12 +133,18 @@ def floor_shares(rows: list[Mapping[str, Any]]) -> dict[str, Any] | None:
     traces.append(
         trace("shipped kernel", "var(--accepted)", "circle", 9, [row["candidate"]["median_us"] for row in known])
     )
-    highest = max(share for item in traces for share in item["x"] if share is not None)
-    axis = {
-        "title": {"text": "share of the roofline floor"},
-        "tickformat": ".0%",
-        "range": [0, max(1.05, highest * 1.05)],
-    }
+    shares = [share for item in traces for share in item["x"] if share]
+    low, high = min(shares), max(1.0, *shares)
+    axis: dict[str, Any] = {"title": {"text": "share of the roofline floor"}, "tickformat": ".0%"}
+    if low < 0.05:  # a linear axis would press everything against its left edge
+        axis |= {
+            "type": "log",
+            "dtick": 1,
+            "tickformat": "~%",
+            "range": [math.log10(low) - 0.1, math.log10(high) + 0.05],
+        }
+    else:
+        axis["range"] = [0, 1.05 * high]
     layout = _layout(_rows_height(len(known)), xaxis=axis, yaxis=_category_axis(names))
     layout["shapes"] = [_vertical(1.0)]
     return {"data": traces, "layout": layout}

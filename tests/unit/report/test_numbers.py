@@ -43,7 +43,8 @@ def test_ratios_and_intervals() -> None:
     assert numbers.ratio(12.34) == "12.3\u00d7"
     assert numbers.interval({"value": 1.84, "low": 1.801, "high": 1.88}) == "1.80 to 1.88"
     assert numbers.interval(None) == numbers.ratio(None) == numbers.percent(None) == numbers.size(None) == "unknown"
-    assert (numbers.percent(0.456), numbers.percent(0.0123)) == ("46%", "1.2%")
+    assert numbers.ratio(0.0188) == "0.019\u00d7"
+    assert [numbers.percent(value) for value in (0.456, 0.0123, 0.00048)] == ["46%", "1.2%", "0.048%"]
 
 
 def test_units() -> None:
