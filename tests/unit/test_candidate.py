@@ -78,7 +78,8 @@ def test_the_judge_is_asked_against_the_incumbent(tmp_path, monkeypatch):
         seeds: int
         samples: int = 30
 
-    def request(specs, config, operator_dir, kernel, workloads, against, seeds):
+    def request(specs, config, operator_dir, kernel, workloads, against, depth, seeds):
+        assert depth == "race"
         return Request(against, workloads, seeds)
 
     monkeypatch.setattr(candidate.judging, "request", request)
