@@ -59,6 +59,7 @@ def parser() -> argparse.ArgumentParser:
     flags.add_argument("--results", metavar="DIR", help="where artifacts are written")
     flags.add_argument("--profile", default="local", metavar="NAME", help="a folder of config/profiles, or a path")
     flags.add_argument("--jobs", type=int, metavar="N", help="jobs at once; default: the processors of this machine")
+    flags.add_argument("--no-judge-server", action="store_true", help="let each job judge in a process of its own")
     return flags
 
 
@@ -116,7 +117,7 @@ def drive(run: Run) -> int:
         print("kernelwright: nothing to be done, every artifact is there and up to date", flush=True)
         summary(run)
         return 0
-    with judge_server.running(run.state_dir / "judge.log") as env:
+    with judge_server.running(run.state_dir / "judge.log", run.judge_server) as env:
         run.env.update(env)
         try:
             code = passes.to_reports(run)
@@ -149,6 +150,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(arguments: Any) -> int:
     config = configuration(arguments)
     run = Run(config, Path.cwd(), processors(arguments.jobs), profile_dir(arguments.profile), {})
+    run.judge_server = not arguments.no_judge_server
     processes.adopt_orphans()
     with lock.exclusive(Path(config["results"])):
         for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):

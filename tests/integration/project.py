@@ -69,9 +69,11 @@ class Project:
             "FAKE_PROJECT": str(self.root),
         }
 
+    extra: tuple[str, ...] = ("--no-judge-server",)  # fake steps have no use for one
+
     def command(self, *flags: str) -> list[str]:
         words = [sys.executable, "-m", "kernelwright.optimize", "--operator", "tiny", "--platform", "cpu"]
-        return [*words, "--framework", "cpp", "--jobs", "2", *flags]
+        return [*words, "--framework", "cpp", "--jobs", "2", *self.extra, *flags]
 
     def start(self, *flags: str) -> subprocess.Popen[str]:
         return subprocess.Popen(

@@ -53,6 +53,7 @@ class RealProject(Project):
     """A project with the real steps; `agent_pause_s` holds each candidate session up."""
 
     agent_pause_s = 0.0
+    extra = ()
 
     @property
     def env(self) -> dict[str, str]:

@@ -36,6 +36,7 @@ class Run:
     profile: Path
     env: dict[str, str]
     failed: list[dict[str, Any]] = field(default_factory=list)
+    judge_server: bool = True
 
     @property
     def state_dir(self) -> Path:
