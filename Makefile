@@ -19,13 +19,10 @@ OPERATORS := $(if $(OP_DIR),,--operator $(OP))
 help:  ## list the verbs
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: $(BIN)/.ready  ## make .venv ready (done by the other verbs when needed)
+setup: .venv/.ready  ## make .venv ready (done by the other verbs when needed)
 
 .venv/.ready: pyproject.toml scripts/setup.sh
 	@scripts/setup.sh
-
-$(BIN)/.ready: .venv/.ready
-	@touch $@
 
 optimize: setup  ## run the campaigns of OP="a b c" to a report
 	@$(KW) optimize $(OPERATORS) $(WHERE) $(LIMITS) $(HOW)

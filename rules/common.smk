@@ -70,7 +70,8 @@ def session_code(step):
         agent = campaigns.agent_of(
             campaign_of(wildcards), wildcards.bucket, int(wildcards.version), config
         )
-        return digest(step, (f"agents.{agent}", f"frameworks.{wildcards.framework}"))
+        agent_code = (f"agents.{agent}", *(["search"] if agent == "search" else []))
+        return digest(step, (*agent_code, f"frameworks.{wildcards.framework}"))
 
     return code
 

@@ -37,15 +37,20 @@ def load_yaml(path: Path) -> Any:
 
 
 @cache
+def _schema(file: str) -> Any:
+    return load_yaml(paths.schemas_dir() / file)
+
+
+@cache
 def _validator(kind: str) -> Any:
     from jsonschema import Draft202012Validator  # 60 ms: only for those who validate
     from referencing import Registry, Resource
 
-    def schema_of(name: str) -> Any:
-        return load_yaml(paths.schemas_dir() / f"{name}.schema.yaml")
+    def resource(uri: str) -> Any:
+        return Resource.from_contents(_schema(uri))
 
-    registry: Any = Registry(retrieve=lambda uri: Resource.from_contents(schema_of(uri.removesuffix(".schema.yaml"))))  # type: ignore[call-arg]
-    return Draft202012Validator(schema_of(kind), registry=registry)
+    registry: Any = Registry(retrieve=resource)  # type: ignore[call-arg]
+    return Draft202012Validator(_schema(f"{kind}.schema.yaml"), registry=registry)
 
 
 def explain(error: Any) -> str:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from kernelwright import agents, artifacts, cli, config, judging, stop, workspace
+from kernelwright import agents, artifacts, cli, judging, workspace
 from kernelwright.agents import context
 from kernelwright.agents.base import BLOCKED, CANDIDATE_READY, FAILED, EpisodeContext, JudgeCall, Outcome, unknown_usage
 
@@ -71,10 +71,10 @@ def main(argv: list[str] | None = None) -> int:
     context.step_arguments(parser)
     parser.add_argument("--output-dir", type=Path, required=True, help="candidate/")
     arguments = parser.parse_args(argv)
-    settings = config.load(arguments.config)
-    campaign = context.campaign_of(arguments.campaign)
-    if stop.stopped_before(campaign, arguments.bucket, arguments.version, settings["stop"], "candidate") is not None:
+    found = context.opened(arguments, "candidate")
+    if found is None:
         return 0
+    settings, campaign = found
     plan = artifacts.read(campaign.version_dir(arguments.bucket, arguments.version) / "plan.json", "plan")
     bare = context.build(arguments, settings)
     episode = workspace.episode_worktree(campaign, arguments.bucket, arguments.version, bare.operator)

@@ -39,8 +39,8 @@ def failed_streak(memories: list[dict[str, Any]]) -> int:
 
 def active(
     campaign: paths.Campaign, bucket: str, version: int, config: Mapping[str, Any]
-) -> tuple[list[dict[str, Any]], list[str]]:
-    """(memories that planning of `version` may read, hypotheses that dropout left out this time)."""
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """(memories that planning of `version` may read, those that dropout left out this time)."""
     memories = [memory for memory in load(campaign, bucket, version) if not memory["masked"]]
     settings = config["agents"]["search"]
     if failed_streak(memories) < settings["dropout_after"]:
@@ -50,7 +50,7 @@ def active(
     failed = [memory for memory in memories if memory["outcome"] != "accepted"]
     masked = [memory for memory in failed if draw.random() < DROPOUT_SHARE] or [draw.choice(failed)]
     kept = [memory for memory in memories if not any(memory is left_out for left_out in masked)]
-    return kept, [memory["hypothesis"] for memory in masked]
+    return kept, masked
 
 
 def lesson(plan: Mapping[str, Any], verdict: Mapping[str, Any]) -> str:

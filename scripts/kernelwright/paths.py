@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from kernelwright.errors import InputError
 
 PACKAGE = Path(__file__).resolve().parent
 
@@ -46,6 +50,17 @@ class Campaign:
         if not framework or mode not in ("leaderboard", "production"):
             raise ValueError(f"{root} is not a campaign directory (<operator>/<platform>/<framework>-<mode>)")
         return cls(root.parent.parent.parent, root.parent.parent.name, root.parent.name, framework, mode)
+
+    @classmethod
+    def below(cls, results: Path, operators: Collection[str] = ()) -> list[Campaign]:
+        """Campaigns in `results`, of `operators` alone when any are given. Raises InputError without such a directory."""
+        if not results.is_dir():
+            raise InputError(f"--results {results}: no such directory")
+        found = []
+        for root in sorted(results.glob("*/*/*-*")):
+            with contextlib.suppress(ValueError):
+                found.append(cls.from_dir(root))
+        return [campaign for campaign in found if not operators or campaign.operator in operators]
 
     @property
     def root(self) -> Path:

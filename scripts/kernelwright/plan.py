@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kernelwright import agents, artifacts, cli, config, stop
+from kernelwright import agents, artifacts, cli
 from kernelwright.agents import context
 from kernelwright.agents.base import EpisodeContext, unknown_usage
 from kernelwright.errors import InputError, KernelwrightError
@@ -108,10 +108,10 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--output", type=Path, required=True, help="plan.json")
     parser.add_argument("--markdown", type=Path, required=True, help="plan.md")
     arguments = parser.parse_args(argv)
-    settings = config.load(arguments.config)
-    campaign = context.campaign_of(arguments.campaign)
-    if stop.stopped_before(campaign, arguments.bucket, arguments.version, settings["stop"], "plan") is not None:
+    found = context.opened(arguments, "plan")
+    if found is None:
         return 0
+    settings, campaign = found
     ctx = context.build(arguments, settings)
     plan = make(ctx, settings["agent"], arguments.output)
     profile = campaign.version_dir(arguments.bucket, arguments.version) / "profile.json"

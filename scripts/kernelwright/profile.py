@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from kernelwright import artifacts, cli, config, stop
+from kernelwright import artifacts, cli, stop
 from kernelwright.agents import context
 from kernelwright.errors import KernelwrightError
 from kernelwright.frameworks.cpp import search_path
@@ -93,11 +93,11 @@ def main(argv: list[str] | None = None) -> int:
     context.step_arguments(parser)
     parser.add_argument("--output", type=Path, required=True, help="profile.json")
     arguments = parser.parse_args(argv)
-    settings = config.load(arguments.config)
-    campaign = context.campaign_of(arguments.campaign)
-    bucket, version = arguments.bucket, arguments.version
-    if stop.stopped_before(campaign, bucket, version, settings["stop"], "profile") is not None:
+    found = context.opened(arguments, "profile")
+    if found is None:
         return 0
+    settings, campaign = found
+    bucket, version = arguments.bucket, arguments.version
     specs = artifacts.read(campaign.specs, "specs")
     incumbent = stop.walk(campaign, bucket, settings["stop"], before=version).incumbent
     workloads = representative(context.bucket_workloads(campaign, bucket), specs)

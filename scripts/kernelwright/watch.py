@@ -7,13 +7,12 @@ import itertools
 import math
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from kernelwright import artifacts, cli, paths, stop
-from kernelwright.errors import InputError
 from kernelwright.report import settings
 
 SYMBOLS = {"accepted": "+", "rejected": "-", "failed": "x", "invalid_problem": "!", "blocked": "."}
@@ -44,19 +43,6 @@ class Progress:
     step: str
     ended: str | None
     alarm: bool = False
-
-
-def campaigns(results: Path, operator: str | None) -> list[paths.Campaign]:
-    """Campaign directories under `results`. Raises InputError when there is no such directory."""
-    if not results.is_dir():
-        raise InputError(f"--results {results}: no such directory")
-    found = []
-    for root in sorted(results.glob(f"{operator or '*'}/*/*-*")):
-        try:
-            found.append(paths.Campaign.from_dir(root))
-        except ValueError:
-            continue
-    return found
 
 
 def last_log_line(log: Path) -> str | None:
@@ -173,20 +159,20 @@ def view(lines: Iterable[Progress]) -> Any:
     return Group(*shown, Text(LEGEND, style="dim")) if shown else Text("no campaign yet")
 
 
-def snapshot(results: Path, operator: str | None, policy: Mapping[str, Any]) -> tuple[list[Progress], bool]:
+def snapshot(results: Path, operators: Sequence[str], policy: Mapping[str, Any]) -> tuple[list[Progress], bool]:
     """Lines of every campaign, and whether all of them are done."""
-    found = campaigns(results, operator)
+    found = paths.Campaign.below(results, operators)
     lines = [line for campaign in found for line in progress(campaign, policy)]
     return lines, bool(found) and all(map(is_done, found))
 
 
-def follow(results: Path, operator: str | None, policy: Mapping[str, Any], interval_s: float) -> None:
+def follow(results: Path, operators: Sequence[str], policy: Mapping[str, Any], interval_s: float) -> None:
     """Redraw until every campaign has its report."""
     from rich.live import Live
 
     with Live(auto_refresh=False) as live:
         while True:
-            lines, done = snapshot(results, operator, policy)
+            lines, done = snapshot(results, operators, policy)
             live.update(view(lines), refresh=True)
             if done:
                 return
@@ -196,7 +182,7 @@ def follow(results: Path, operator: str | None, policy: Mapping[str, Any], inter
 def main(argv: list[str] | None = None) -> int:
     flags = argparse.ArgumentParser(prog="kernelwright watch", description=__doc__)
     flags.add_argument("--results", type=Path, default=Path("results"))
-    flags.add_argument("--operator", help="campaigns of this operator only")
+    flags.add_argument("--operator", nargs="+", default=[], help="campaigns of these operators only")
     flags.add_argument("--config", type=Path, help="settings of the run, for its stop rules; default: those of the run")
     flags.add_argument("--once", action="store_true", help="print and exit")
     flags.add_argument("--interval", type=float, default=1.0, help="seconds between two looks")

@@ -24,7 +24,7 @@ OPERATOR = {
 
 
 class Project:
-    """A checkout in `folder` with one small operator `tiny`; results in folder/work/results."""
+    """A checkout in `folder` with one small operator `tiny`; results in its subfolder `work`."""
 
     def __init__(self, folder: Path, python_flags: str = "", **fake: Any) -> None:
         folder = folder.resolve() / "a folder"  # with a space: nothing may depend on names without one

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from kernelwright import artifacts, candidate
+from kernelwright import artifacts, candidate, config
 from kernelwright.agents.base import Outcome, no_model_usage
 from kernelwright.plan import blocked
 
@@ -102,7 +102,7 @@ def test_a_path_that_is_no_campaign_is_named(tmp_path, campaign, capsys):
         "--operator-dir",
         str(tmp_path),
     ]
-    arguments += ["--config", str(candidate.config.default_path()), "--output-dir", str(tmp_path)]
+    arguments += ["--config", str(config.default_path()), "--output-dir", str(tmp_path)]
     from kernelwright import cli
 
     assert cli.guarded(candidate.main)(arguments) == 2

@@ -32,7 +32,11 @@ class EpisodeContext:
     worktree: Path | None = None
     kernel_file: Path | None = None
     judge: JudgeCall | None = None
-    dropout: tuple[str, ...] = ()  # hypotheses masked for this episode
+    dropout: tuple[dict[str, Any], ...] = ()  # memories that optimization dropout left out of this episode
+
+    @property
+    def dropped_hypotheses(self) -> list[str]:
+        return [memory["hypothesis"] for memory in self.dropout]
 
     @property
     def incumbent_file(self) -> Path:

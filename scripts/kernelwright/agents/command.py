@@ -126,7 +126,7 @@ class CommandAgent:
             session = run(argv, folder, text, environment(ctx, "plan", folder, prompt_file, kernel), timeout_s)
             body = written_plan(folder / "plan.json") or mechanical_plan(ctx)
         usage = unknown_usage(session["wall_s"])
-        return {"status": "planned", "blocker": None, "dropout": list(ctx.dropout), **body, "usage": usage}
+        return {"status": "planned", "blocker": None, "dropout": ctx.dropped_hypotheses, **body, "usage": usage}
 
     def candidate(self, ctx: EpisodeContext, plan: Mapping[str, Any]) -> Outcome:
         argv, timeout_s = settings(ctx)

@@ -9,6 +9,7 @@ from typing import Any
 
 from kernelwright import artifacts, memory, operators, stop
 from kernelwright.agents.base import EpisodeContext
+from kernelwright.config import load
 from kernelwright.errors import InputError
 from kernelwright.paths import Campaign
 
@@ -28,6 +29,15 @@ def campaign_of(path: Path) -> Campaign:
         return Campaign.from_dir(path)
     except ValueError as error:
         raise InputError(f"--campaign {path}: {error}") from None
+
+
+def opened(arguments: argparse.Namespace, step: str) -> tuple[dict[str, Any], Campaign] | None:
+    """(settings, campaign) of a step; None when a stop leaves the version unrun and its placeholders are written."""
+    campaign = campaign_of(arguments.campaign)
+    settings = load(arguments.config)
+    if stop.stopped_before(campaign, arguments.bucket, arguments.version, settings["stop"], step) is not None:
+        return None
+    return settings, campaign
 
 
 def bucket_workloads(campaign: Campaign, bucket: str) -> tuple[str, ...]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 import json
-import random
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -112,10 +112,28 @@ def idea_key(recipe: Mapping[str, Any]) -> str:
     return json.dumps([recipe.get("source"), recipe.get("template"), recipe.get("of")])
 
 
-def pick(found: list[Idea], memories: list[dict[str, Any]]) -> Idea | None:
-    """The first idea that no active memory has tried."""
-    tried = {idea_key(memory["recipe"]) for memory in memories if memory.get("recipe")}
-    return next((idea for idea in found if idea_key(idea.recipe) not in tried), None)
+def attempts(recipe: Mapping[str, Any], memories: Iterable[Mapping[str, Any]]) -> int:
+    """How many of the memories are of the same idea."""
+    key = idea_key(recipe)
+    return sum(idea_key(memory["recipe"]) == key for memory in memories if memory.get("recipe"))
+
+
+def exhausted(recipe: Mapping[str, Any], earlier: int, trials: int) -> bool:
+    """Whether `earlier` attempts have left nothing of an idea: a lowering is one kernel, a template a finite space."""
+    if recipe["source"] == "inductor":
+        return earlier > 0
+    return earlier * trials >= space.size(templates.get(recipe["template"]).SPACE)
+
+
+def pick(
+    found: list[Idea], memories: list[dict[str, Any]], dropped: Sequence[dict[str, Any]] = (), trials: int = 1
+) -> Idea | None:
+    """The first idea that no active memory has tried. One that was dropped out of memory comes again only while it
+    has parameter sets that were never measured."""
+    for idea in found:
+        if not attempts(idea.recipe, memories) and not exhausted(idea.recipe, attempts(idea.recipe, dropped), trials):
+            return idea
+    return None
 
 
 class SearchAgent:
@@ -128,13 +146,15 @@ class SearchAgent:
         bottlenecks = ctx.profile.get("bottlenecks") or []
         bound = bottlenecks[0]["bound"] if bottlenecks else None
         version = int(ctx.incumbent["version"])
-        idea = pick(ideas(found["matches"], framework, bound, ctx.incumbent_file, version), ctx.memories)
+        trials = ctx.config["agents"]["search"]["trials"]
+        known = ideas(found["matches"], framework, bound, ctx.incumbent_file, version)
+        idea = pick(known, ctx.memories, ctx.dropout, trials)
         usage = no_model_usage(time.monotonic() - start)
         evidence = [
             {"metric": name, **_metric(ctx.profile, name)}
             for name in (bottlenecks[0]["evidence"] if bottlenecks else [])
         ]
-        common = {"evidence": evidence, "wiki": [], "dropout": list(ctx.dropout), "usage": usage}
+        common = {"evidence": evidence, "wiki": [], "dropout": ctx.dropped_hypotheses, "usage": usage}
         if idea is None:
             return {
                 **common,
@@ -194,8 +214,9 @@ def proposals(ctx: EpisodeContext, recipe: Mapping[str, Any]) -> list[tuple[dict
         raise KernelwrightError(f"plan recipe {recipe.get('source')!r}: expected template, inductor or retune")
     template = templates.get(recipe["template"])
     facts = Facts.from_json(recognise.cached(ctx.operator, framework, ctx.campaign.root / "cache")["facts"])
-    seed = random.Random(f"{settings['seed']}/{ctx.bucket}/{ctx.version}").getrandbits(32)
-    sets = space.sample(template.SPACE, settings["trials"], seed, centre=recipe.get("parameters"))
+    order = space.walk(template.SPACE, f"{settings['seed']}/{ctx.bucket}", centre=recipe.get("parameters"))
+    done = attempts(recipe, ctx.dropout) * settings["trials"]
+    sets = list(islice(order, done, done + settings["trials"]))
     base = {"source": "template", "template": template.NAME}
     return [(p, with_recipe(template.render(facts, recipe["semantics"], p), {**base, "parameters": p})) for p in sets]
 

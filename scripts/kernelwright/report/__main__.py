@@ -1,4 +1,4 @@
-"""`python -m kernelwright.report`: report.json and report.html of a campaign; `index` lists all campaigns."""
+"""`python -m kernelwright.report`: report.json and report.html of a campaign; `index` lists all campaigns, `all` renders them again."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from kernelwright import artifacts, cli, paths
 from kernelwright.errors import InputError
@@ -48,24 +49,47 @@ def _index(argv: Sequence[str]) -> int:
     return 0
 
 
+def _all(argv: Sequence[str]) -> int:
+    """Render what already has artifacts again; runs nothing else."""
+    parser = argparse.ArgumentParser(prog="kernelwright report all", description=_all.__doc__)
+    parser.add_argument("--results", type=Path, required=True)
+    parser.add_argument("--operator", nargs="+", default=[], help="campaigns of these operators only")
+    flags = parser.parse_args(argv)
+    found = paths.Campaign.below(flags.results, flags.operator)
+    if not found:
+        raise InputError(f"--operator {' '.join(flags.operator)}: no campaign of it in {flags.results}")
+    for campaign in found:
+        _write(campaign, None, campaign.root / "report.html", campaign.root / "report.json")
+        print(campaign.root / "report.html")
+    return 0
+
+
+def _write(campaign: paths.Campaign, config: Path | None, html: Path | None, json: Path | None) -> dict[str, Any]:
+    """report.json's content, written where asked."""
+    body = collect.collect(campaign, settings.of_run(campaign.results, config))
+    report = {**body, "provenance": artifacts.provenance()}
+    if json:
+        report = artifacts.write(json, "report", body, platform=campaign.platform)
+    if html:
+        from kernelwright.report import page
+
+        artifacts.write_text(html, page.render(report))
+    return report
+
+
 @cli.step
 def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     if words[:1] == ["index"]:
         return _index(words[1:])
+    if words[:1] == ["all"]:
+        return _all(words[1:])
     flags = _parser().parse_args(words)
     if not (flags.output or flags.json or flags.print):
         raise InputError("report: nothing to do; give --output, --json or --print")
     campaign = campaign_of(flags.campaign)
-    body = collect.collect(campaign, settings.of_run(campaign.results, flags.config))
     target = flags.json or (flags.output.with_name("report.json") if flags.output else None)
-    report = {**body, "provenance": artifacts.provenance()}
-    if target:
-        report = artifacts.write(target, "report", body, platform=campaign.platform)
-    if flags.output:
-        from kernelwright.report import page
-
-        artifacts.write_text(flags.output, page.render(report))
+    report = _write(campaign, flags.config, flags.output, target)
     if flags.print:
         from kernelwright.report import terminal
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
-from itertools import product
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, islice
 from typing import Any
 
 Space = Mapping[str, Sequence[Any]]
@@ -26,22 +26,33 @@ def neighbours(space: Space, centre: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [{**centre, name: value} for name, values in space.items() for value in values if value != centre.get(name)]
 
 
-def sample(space: Space, count: int, seed: int, centre: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
-    """`count` distinct sets (fewer when the space is smaller): the centre (default: the defaults), then shuffled sets
-    one change away from it for half of the count, then random ones."""
+def walk(space: Space, seed: int | str, centre: Mapping[str, Any] | None = None) -> Iterator[dict[str, Any]]:
+    """Every set of the space once: the centre (default: the defaults), then in turn a set one change away from it and
+    one from anywhere, each in an order that the seed gives. A longer walk begins like a shorter one."""
     generator = random.Random(seed)
-    start = dict(centre) if centre is not None else defaults(space)
+    start = {**defaults(space), **(centre or {})}
     near = neighbours(space, start)
     generator.shuffle(near)
-    chosen = [start, *near[: max(0, count // 2)]][:count]
-    if size(space) <= 4 * count:
-        far = [dict(zip(space, values, strict=True)) for values in product(*space.values())]
-        generator.shuffle(far)
-    else:
-        far = [{name: generator.choice(list(values)) for name, values in space.items()} for _ in range(20 * count)]
-    for candidate in far:
-        if len(chosen) >= count:
-            break
-        if candidate not in chosen:
-            chosen.append(candidate)
-    return chosen
+    seen: set[tuple[Any, ...]] = set()
+    for candidate in chain([start], _alternate(near, _anywhere(space, generator))):
+        key = tuple(candidate[name] for name in space)
+        if key not in seen:
+            seen.add(key)
+            yield candidate
+
+
+def _alternate(near: list[dict[str, Any]], far: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    for candidate in near:
+        yield candidate
+        yield from islice(far, 1)
+    yield from far
+
+
+def _anywhere(space: Space, generator: random.Random) -> Iterator[dict[str, Any]]:
+    """Every set in random order, by its number in the product of the values."""
+    for number in generator.sample(range(size(space)), size(space)):
+        chosen = {}
+        for name, values in space.items():
+            number, index = divmod(number, len(values))
+            chosen[name] = values[index]
+        yield chosen

@@ -53,6 +53,14 @@ def test_an_incumbent_of_a_template_is_retuned_last_and_once_per_version(tmp_pat
     assert search.pick(again, tried).recipe["of"] == 4
 
 
+def test_a_dropped_idea_comes_again_only_with_parameter_sets_that_were_not_measured(tmp_path):
+    found = search.ideas(MATCHES, "cpp", None, tmp_path / "none.py", 0)
+    dropped = [memory(idea.recipe) for idea in found]
+    assert search.pick(found, [], dropped, trials=4).recipe["source"] == "template"
+    everything = search.space.size(search.templates.get("row_norm").SPACE)
+    assert search.pick(found, [], dropped, trials=everything) is None
+
+
 @pytest.mark.parametrize("text", ["not python (", "RECIPE = open('x')", "RECIPE = 3", "x = 1"])
 def test_a_kernel_without_a_literal_recipe_has_none(tmp_path, text):
     (tmp_path / "kernel.py").write_text(text)

@@ -190,6 +190,15 @@ def test_index_lists_campaigns_with_links(tmp_path: Path) -> None:
     assert "No campaign has a report yet." in parsed(index.render([], tmp_path)).text
 
 
+def test_all_renders_the_named_campaigns_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    campaign = build(tmp_path)
+    assert command.main(["all", "--results", str(campaign.results), "--operator", campaign.operator]) == 0
+    assert (campaign.root / "report.html").is_file()
+    assert artifacts.read(campaign.root / "report.json", "report")["campaign"]["operator"] == campaign.operator
+    assert command.main(["all", "--results", str(campaign.results), "--operator", "nothing"]) == 2
+    assert "nothing" in capsys.readouterr().err
+
+
 def test_figures_without_data_are_left_out() -> None:
     assert plots.speedups([]) is None
     assert plots.floor_shares([]) is None
