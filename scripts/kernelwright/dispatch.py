@@ -24,7 +24,7 @@ from kernelwright.operators import Operator
 BASELINE = "v000"
 BOTH = ("reference", "compiled")
 QUICK_SEEDS = 1
-QUICK_SAMPLES = 10  # enough to rank kernels; what is shipped is judged with the run's own settings
+QUICK_SAMPLES = 10  # enough to rank correct kernels; what is shipped is judged in full with the run's own settings
 
 
 @dataclass(frozen=True)
@@ -159,6 +159,7 @@ def judge(
         list(job.specs["workloads"]),
         against=against,
         contenders=("reference",) if quick else BOTH,
+        depth="race" if quick else "full",
         seeds=QUICK_SEEDS if quick else job.config["judge"]["dispatch_seeds"],
     )
     if quick:
@@ -220,6 +221,11 @@ def decide(job: Job, parts: Sequence[Part]) -> Shipped:
         text = dispatcher_text(job, parts)
     except MergeError as error:
         return ship_single(job, singles, "not_mergeable", f"The kernels cannot be merged into one file: {error}.", None)
+    body, facts = judge(job, text, "dispatcher", "screen_dispatcher", against=best.path, quick=True)
+    gain = (body["timing"] or {}).get("geomean", {}).get("incumbent")
+    if gain is not None and gain["high"] < 1:
+        why = f"The dispatcher is {interval(gain)} times as fast as {best.label} alone over all workloads."
+        return ship_single(job, singles, "not_faster", why, gain)
     body, facts = judge(job, text, "dispatcher", "dispatcher_against_single", against=best.path)
     gain = (body["timing"] or {}).get("geomean", {}).get("incumbent")
     if body["status"] == "accepted":

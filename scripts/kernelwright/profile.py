@@ -82,9 +82,30 @@ def measure_in_child(
         return raw
 
 
-def build(raw: Mapping[str, Any], specs: Mapping[str, Any]) -> dict[str, Any]:
-    """Metrics, hot list and bottlenecks of profile.json."""
+def torch_compile_speedup(campaign: Campaign, incumbent: Mapping[str, Any], workloads: Sequence[str]) -> float | None:
+    """Geometric mean of torch.compile's speed over the incumbent's on `workloads`, both relative to the reference as
+    the judge measured it in the baseline's and the incumbent's verdicts; None where one was not measured."""
+    verdicts = [campaign.root / "baseline/verdict.json", campaign.root / incumbent["kernel_path"]]
+    verdicts[1] = verdicts[0] if incumbent["version"] == 0 else verdicts[1].parent.parent / "verdict.json"
+    base, own = ((artifacts.read_json(path).get("timing") or {}).get("workloads", {}) for path in verdicts)
+    ratios = []
+    for key in workloads:
+        try:
+            compiled = (
+                base[key]["contenders"]["compiled"]["median_us"] / base[key]["contenders"]["reference"]["median_us"]
+            )
+            mine = own[key]["candidate"]["median_us"] / own[key]["contenders"]["reference"]["median_us"]
+        except KeyError:
+            return None
+        ratios.append(mine / compiled)
+    return summary.geomean(ratios) if ratios else None
+
+
+def build(raw: Mapping[str, Any], specs: Mapping[str, Any], compiled: float | None) -> dict[str, Any]:
+    """Metrics, hot list and bottlenecks of profile.json; `compiled` is the value of torch_compile_speedup."""
     found = summary.metrics(raw, specs)
+    note = "torch.compile's speed over this kernel's, as the judge measured both"
+    found["torch_compile_speedup"] = {"value": compiled, "unit": "ratio", "note": note}
     return {"metrics": found, "hot": summary.hot(raw), "bottlenecks": summary.bottlenecks(found, raw, specs)}
 
 
@@ -100,7 +121,8 @@ def main(argv: list[str] | None = None) -> int:
     bucket, version = arguments.bucket, arguments.version
     specs = artifacts.read(campaign.specs, "specs")
     incumbent = stop.walk(campaign, bucket, settings["stop"], before=version).incumbent
-    workloads = representative(context.bucket_workloads(campaign, bucket), specs)
+    members = context.bucket_workloads(campaign, bucket)
+    workloads = representative(members, specs)
     head = {
         "bucket": bucket,
         "version": version,
@@ -124,7 +146,8 @@ def main(argv: list[str] | None = None) -> int:
     timeout_s = judge["compile_timeout_s"] + len(workloads) * judge["call_timeout_s"]
     kernel = campaign.root / incumbent["kernel_path"]
     raw = measure_in_child(arguments.operator_dir, kernel, workloads, device, timeout_s)
-    artifacts.write(arguments.output, "profile", {**head, **build(raw, specs)}, torch=raw["torch"], **facts)
+    body = build(raw, specs, torch_compile_speedup(campaign, incumbent, members))
+    artifacts.write(arguments.output, "profile", {**head, **body}, torch=raw["torch"], **facts)
     return 0
 
 

@@ -126,6 +126,8 @@ def repeated(episode: Episode) -> dict[str, Any] | None:
         body["sentence"] = f"The kernel is the one of {before}, which was accepted; it cannot be faster than that."
     else:
         body["sentence"] = f"The kernel is the one of {before}, not judged again: {found['sentence']}"
+    if (found["against"] or {}).get("sha256") != episode.incumbent["kernel_sha256"]:
+        body["timing"] = None  # its ratio is to a kernel that is the incumbent no longer
     body["scope"] = episode.scope
     body["kernel"] = {"path": episode.kernel_path, "sha256": sha256}
     return {**body, "duration_s": 0.0}

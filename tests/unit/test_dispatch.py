@@ -112,6 +112,13 @@ def operator(folder: Path) -> Path:
     return root
 
 
+def test_a_dispatcher_that_is_slower_in_a_short_race_is_not_judged_in_full(run: Run) -> None:
+    _, record, _ = run({"dispatcher": ("rejected", "not_faster", {"reference": 1.8, "incumbent": 0.9})})
+    assert (record["decision"]["shipped"], record["decision"]["reason"]) == ("single", "not_faster")
+    assert "dispatcher_against_single" not in [row["purpose"] for row in record["comparisons"]]
+    assert "0.900 (0.891 to 0.909) times as fast" in record["decision"]["sentence"]
+
+
 def test_a_faster_dispatcher_is_shipped(run: Run) -> None:
     faster = {"reference": 2.4, "compiled": 1.4, "incumbent": 1.2}
     judge, record, text = run({
@@ -122,12 +129,14 @@ def test_a_faster_dispatcher_is_shipped(run: Run) -> None:
     assert (record["decision"]["shipped"], record["decision"]["reason"]) == ("dispatcher", "faster_than_single")
     assert record["decision"]["single"] == "b00_v001"
     assert record["decision"]["gain"]["value"] == 1.2
-    assert [row["purpose"] for row in record["comparisons"]] == ["choose_single"] * 2 + ["dispatcher_against_single"]
+    purposes = [row["purpose"] for row in record["comparisons"]]
+    assert purposes == ["choose_single"] * 2 + ["screen_dispatcher", "dispatcher_against_single"]
     assert [row["kernel"] for row in record["buckets"]] == ["b00_v001", "b01_v001", "v000"]
     assert "class Model_b00_v001(nn.Module):" in text
     assert "class Model_v000(nn.Module):" in text
     quick, last = judge.asked[0], judge.asked[-1]
-    assert (quick.seeds, quick.samples, quick.contenders) == (1, 10, ("reference",))
+    assert (quick.seeds, quick.samples, quick.contenders, quick.depth) == (1, 10, ("reference",), "race")
+    assert last.depth == "full"
     assert (last.seeds, last.samples, last.contenders) == (5, 30, ("reference", "compiled"))
     assert (last.min_improvement, Path(last.against).parts[-4:-2]) == (0.0, ("b00", "v001"))
     assert len(last.workloads) == 9

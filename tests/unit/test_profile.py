@@ -48,6 +48,24 @@ def test_a_profile_is_reused_for_the_same_kernel_and_specs_only(tmp_path):
     assert profile.reusable(campaign, "b00", 2, "a" * 64, ["w"]) is None
 
 
+def timing_file(path, **medians):
+    """A verdict whose one workload `w` has these medians; candidate beside its contenders."""
+    medians = {name: {"median_us": value} for name, value in medians.items()}
+    entry = {"candidate": medians.pop("candidate"), "contenders": medians}
+    artifacts.write_text(path, artifacts.json.dumps({"timing": {"workloads": {"w": entry}}}))
+
+
+def test_torch_compile_is_compared_through_the_reference(tmp_path):
+    campaign = Campaign(tmp_path, "op", "cpu", "cpp", "leaderboard")
+    timing_file(campaign.root / "baseline/verdict.json", candidate=100.0, reference=100.0, compiled=50.0)
+    timing_file(campaign.version_dir("b00", 1) / "verdict.json", candidate=50.0, reference=200.0)
+    base = {"version": 0, "kernel_path": "baseline/kernel.py"}
+    own = {"version": 1, "kernel_path": "b00/v001/candidate/kernel.py"}
+    assert profile.torch_compile_speedup(campaign, base, ["w"]) == pytest.approx(2.0)
+    assert profile.torch_compile_speedup(campaign, own, ["w"]) == pytest.approx(0.5)
+    assert profile.torch_compile_speedup(campaign, own, ["w", "unmeasured"]) is None
+
+
 @pytest.fixture
 def operator_dir(tmp_path):
     folder = tmp_path / "operator"

@@ -28,6 +28,7 @@ from kernelwright.search import halving, recognise, space, templates
 from kernelwright.search.templates.base import Facts
 
 NOTHING_LEFT = "the search agent has no untried idea for this bucket"
+LEAST_PROMISE = 0.9  # measured speed over the incumbent's below which another route to the same code is not tried
 NOT_FASTER = ("not_faster",)  # a rejection that still carries a credible time
 
 
@@ -58,9 +59,18 @@ def read_recipe(kernel: Path) -> dict[str, Any] | None:
 
 
 def ideas(
-    matches: list[dict[str, Any]], framework: str, bound: str | None, incumbent: Path, version: int
+    matches: list[dict[str, Any]],
+    framework: str,
+    bound: str | None,
+    incumbent: Path,
+    version: int,
+    compiled: float | None = None,
 ) -> list[Idea]:
-    """Ideas in the order they are tried: templates (those that act on the top bottleneck first), Inductor, retuning."""
+    """Ideas in the order they are tried: templates (those that act on the top bottleneck first), Inductor, retuning.
+
+    `compiled` is torch.compile's speed over the incumbent's. Its code is not tried again where that was far slower,
+    unless launch dominates: there the time is that of its runtime, which the lowering leaves behind.
+    """
     found = []
     for match in sorted(matches, key=lambda m: (bound not in templates.get(m["template"]).ADDRESSES, m["template"])):
         template = templates.get(match["template"])
@@ -72,7 +82,8 @@ def ideas(
                 recipe={"source": "template", "template": template.NAME, "semantics": match["semantics"]},
             )
         )
-    if framework in ("cpp", "triton"):
+    hopeless = compiled is not None and compiled < LEAST_PROMISE and bound != "launch"
+    if framework in ("cpp", "triton") and not hopeless:
         found.append(
             Idea(
                 hypothesis="TorchInductor's fused lowering of the reference, freed of its runtime, beats the incumbent",
@@ -147,13 +158,14 @@ class SearchAgent:
         bound = bottlenecks[0]["bound"] if bottlenecks else None
         version = int(ctx.incumbent["version"])
         trials = ctx.config["agents"]["search"]["trials"]
-        known = ideas(found["matches"], framework, bound, ctx.incumbent_file, version)
+        compiled = ctx.profile["metrics"].get("torch_compile_speedup", {}).get("value")
+        known = ideas(found["matches"], framework, bound, ctx.incumbent_file, version, compiled)
         idea = pick(known, ctx.memories, ctx.dropout, trials)
         usage = no_model_usage(time.monotonic() - start)
-        evidence = [
-            {"metric": name, **_metric(ctx.profile, name)}
-            for name in (bottlenecks[0]["evidence"] if bottlenecks else [])
-        ]
+        cited = list(bottlenecks[0]["evidence"]) if bottlenecks else []
+        if idea is not None and idea.recipe["source"] == "inductor" and compiled is not None:
+            cited.append("torch_compile_speedup")
+        evidence = [{"metric": name, **_metric(ctx.profile, name)} for name in cited]
         common = {"evidence": evidence, "wiki": [], "dropout": ctx.dropped_hypotheses, "usage": usage}
         if idea is None:
             return {

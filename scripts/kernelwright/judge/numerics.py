@@ -60,27 +60,36 @@ def compare_exact(
 def compare_floating(
     name: str, actual: torch.Tensor, declared: torch.Tensor, oracle: torch.Tensor, limits: Limits
 ) -> Comparison:
-    """Non-finite masks first, then each element's cap, then the RMS error against the reference's own."""
-    compared = torch.isfinite(declared) & torch.isfinite(oracle)
-    bad = nonfinite_mismatch(actual, declared, oracle)
-    if bad:
-        return Comparison(
-            "wrong_nonfinite", f"{name}: {bad} elements are NaN or infinite where the reference is not, or the reverse"
-        )
-    if not compared.any():
-        return Comparison(None, worst_error=None, error_ratio=None)
-    zero = torch.zeros((), dtype=torch.float64)
-    own = torch.where(compared, (declared - oracle).abs(), zero)
-    error = torch.where(compared, (actual - oracle).abs(), zero)
-    magnitude = torch.where(compared, oracle.abs(), zero)
-    count = compared.sum()
-    rms = (magnitude.square().sum() / count).sqrt().item()
-    own_rms = max((own.square().sum() / count).sqrt().item(), limits.floor * rms)
-    error_rms = (error.square().sum() / count).sqrt().item()
+    """Non-finite masks first, then each element's cap, then the RMS error against the reference's own.
+
+    `actual`, `declared` and `oracle` are float64, of any one shape. RMS is over the elements that can be compared.
+    """
+    own, error, magnitude = declared - oracle, actual - oracle, oracle.abs()
+    count = oracle.numel()
+    if not all(map(all_finite, (actual, declared, oracle))):
+        bad = nonfinite_mismatch(actual, declared, oracle)
+        if bad:
+            return Comparison(
+                "wrong_nonfinite",
+                f"{name}: {bad} elements are NaN or infinite where the reference is not, or the reverse",
+            )
+        compared = torch.isfinite(declared) & torch.isfinite(oracle)
+        count = int(compared.sum())
+        if not count:
+            return Comparison(None, worst_error=None, error_ratio=None)
+        own, error, magnitude = (item.masked_fill_(~compared, 0.0) for item in (own, error, magnitude))
+    own, error = own.abs_(), error.abs_()
+    rms, own_rms, error_rms = (item.norm().item() / count**0.5 for item in (magnitude, own, error))
+    own_rms = max(own_rms, limits.floor * rms)
     atol = limits.atol if limits.atol is not None else limits.budget * max(own.max().item(), limits.floor * rms)
-    over = ~(error <= atol + limits.rtol * magnitude)
+    over = ~(error <= magnitude.mul_(limits.rtol).add_(atol))
     ratio = error_rms / own_rms if own_rms > 0 else (0.0 if error_rms == 0 else float("inf"))
     return verdict(name, over, error, error_rms, rms, ratio, limits)
+
+
+def all_finite(tensor: torch.Tensor) -> bool:
+    """True when no element is NaN or infinite; False too where the sum overflows. Faster than looking at each."""
+    return bool(torch.isfinite(tensor.sum()))
 
 
 def nonfinite_mismatch(actual: torch.Tensor, declared: torch.Tensor, oracle: torch.Tensor) -> int:

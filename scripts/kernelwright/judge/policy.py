@@ -117,9 +117,9 @@ def native_files(pid: int) -> set[str]:
     }
 
 
-def foreign_files(before: set[str], after: set[str], private: str) -> list[str]:
-    """Native files loaded since, that are neither the machine's nor Python's nor built in the private folder."""
-    homes = ("/usr/", "/lib", "/opt/", "[", sys.prefix, sys.base_prefix, private)
+def foreign_files(before: set[str], after: set[str], own: tuple[str, ...]) -> list[str]:
+    """Native files loaded since, that are neither the machine's nor Python's nor built in one of the `own` folders."""
+    homes = ("/usr/", "/lib", "/opt/", "[", sys.prefix, sys.base_prefix, *own)
     built = re.compile(
         r"^/(?:extensions|tmp|home|triton|inductor|cache)/"
     )  # paths as the child's own mounts print them

@@ -154,7 +154,6 @@ class Evaluation:
             self._problem(oracle)
             self._correct(candidate, oracle)
             if request.depth in ("race", "full"):
-                self._close_subjects()
                 candidate = self._timed(source, against, oracle)
             else:
                 draft.skip("timing", f"depth {request.depth}")
@@ -264,10 +263,17 @@ class Evaluation:
                 self.draft.stage = "determinism"
 
     def _timed(self, source: contract.Source, against: contract.Source | None, oracle: OracleClient) -> Subject:
-        """Time the candidate in a fresh process, treated like every contender from its start; returns that process."""
+        """Time the candidate, in a process that was treated like every contender's from its start; returns it.
+
+        A race spares that process: what it saw is one smoke check, and its winner is judged in full anyway.
+        """
         notes: list[str] = []
         with self.draft.running("timing") as entry:
-            candidate = self._candidate("candidate", source)
+            if self.request.depth == "race":
+                candidate = self.subjects[0]
+            else:
+                self._close_subjects()
+                candidate = self._candidate("candidate", source)
             self._first_calls(candidate, oracle)
             policy.check_background(candidate)
             contenders = self._contenders(against, oracle, notes)
@@ -275,7 +281,11 @@ class Evaluation:
             for workload in self.workloads:
                 try:
                     times[workload] = timing.time_workload(
-                        [candidate, *contenders], oracle, workload, self.request.samples
+                        [candidate, *contenders],
+                        oracle,
+                        workload,
+                        self.request.samples,
+                        timing.RACE_VERIFIED if self.request.depth == "race" else timing.MIN_VERIFIED,
                     )
                 except Fault as fault:
                     fault.workload = fault.workload or workload
@@ -353,7 +363,9 @@ class Evaluation:
                 ) from None
             self.draft.evidence += evidence
             loaded = policy.foreign_files(
-                self.native_before, policy.native_files(candidate.worker.pid), candidate.worker.private
+                self.native_before,
+                policy.native_files(candidate.worker.pid),
+                (candidate.worker.private, candidate.worker.build),
             )
             entry["checks"] = 2
             if loaded:

@@ -28,6 +28,7 @@ WARM_UP_CALLS = 3
 ONE_CALL = encode({"op": "batch", "sets": [0]})
 VERIFIED_SHARE = 4  # one round in this many, chosen in secret, and the last round always
 MIN_VERIFIED = 3
+RACE_VERIFIED = 1
 METHOD = (
     "wall clock of the judge around a batch of calls in the kernel's process, less an empty batch measured there "
     "before the kernel was loaded; new input values and addresses for every sample, written by the judge just before "
@@ -46,7 +47,9 @@ class WorkloadTimes:
     verified: int = 0
 
 
-def time_workload(subjects: list[Subject], oracle: OracleClient, workload: str, samples: int) -> WorkloadTimes:
+def time_workload(
+    subjects: list[Subject], oracle: OracleClient, workload: str, samples: int, least_verified: int = MIN_VERIFIED
+) -> WorkloadTimes:
     """Time all subjects on one workload; subjects[0] is the candidate, whose outputs are verified."""
     times = WorkloadTimes(samples_us={subject.label: [] for subject in subjects})
     probe = oracle.build([(workload, fresh_seed(), "normal") for _ in range(2)])
@@ -61,7 +64,7 @@ def time_workload(subjects: list[Subject], oracle: OracleClient, workload: str, 
     sets = oracle.build([(workload, fresh_seed(), "normal") for _ in range(count)])
     for subject in subjects:
         subject.attach(sets)
-    verified = verified_rounds(samples)
+    verified = verified_rounds(samples, least_verified)
     order = list(subjects)
     for number in range(samples):
         if number % 2 == 0:
@@ -90,9 +93,9 @@ def calls_for(call_ns: float, set_bytes: int) -> int:
     return max(1, min(wanted, MAX_CALLS, MAX_STAGED_BYTES // set_bytes))
 
 
-def verified_rounds(samples: int) -> set[int]:
-    """Rounds whose outputs are verified: secret ones and the last."""
-    wanted = min(samples, max(MIN_VERIFIED, samples // VERIFIED_SHARE))
+def verified_rounds(samples: int, least: int = MIN_VERIFIED) -> set[int]:
+    """Rounds whose outputs are verified: secret ones, at least `least` where there are so many, and the last."""
+    wanted = min(samples, max(least, samples // VERIFIED_SHARE))
     return {samples - 1, *secrets.SystemRandom().sample(range(samples), wanted)}
 
 

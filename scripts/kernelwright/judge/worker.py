@@ -16,7 +16,7 @@ from typing import Any
 from kernelwright.judge import protocol
 from kernelwright.judge.faults import Fault
 from kernelwright.judge.protocol import Channel, Closed, Malformed, TimedOut
-from kernelwright.sandbox import linux, processes
+from kernelwright.sandbox import linux, processes, walls
 
 LOG_CHARS = 8000
 PROFILER_NOISE = "USDT:"  # what torch's profiler prints of itself
@@ -46,6 +46,7 @@ class Zygote:
         theirs.close()
         self.builds = os.path.join(self.root, "builds")
         os.mkdir(self.builds)
+        os.mkdir(os.path.join(self.root, "build"), 0o700)  # walls.build_mount of every worker
         self.channel = Channel(ours)
         self.ready = False
         self.count = 0
@@ -67,8 +68,8 @@ class Zygote:
         os.makedirs(folder, exist_ok=True)
         return folder
 
-    def fork(self, role: str, config: dict[str, Any], **walls: Any) -> Worker:
-        """A new worker. `walls` are hidden, build and bound_memory."""
+    def fork(self, role: str, config: dict[str, Any], **limits: Any) -> Worker:
+        """A new worker. `limits` are hidden, build and bound_memory of walls.Plan."""
         self.wait_ready()
         self.count += 1
         private = os.path.join(self.root, f"{role}-{self.count:05d}")
@@ -82,7 +83,7 @@ class Zygote:
             "hidden": [],
             "build": None,
             "bound_memory": True,
-            **walls,
+            **limits,
         }
         try:
             reply, _ = self.channel.ask(message, [theirs.fileno(), log], START_TIMEOUT_S)
@@ -110,6 +111,7 @@ class Worker:
         self.log_fd = log
         self.supervisor = supervisor
         self.private = private
+        self.build = walls.build_mount(private)
         self.closed = False
         try:
             hello, _ = self.channel.receive(START_TIMEOUT_S)

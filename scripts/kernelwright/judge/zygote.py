@@ -141,7 +141,7 @@ def build_folder(message: dict[str, Any], missing: list[str]) -> str:
     if message["build"] is None or "kept compile cache" in missing:
         return message["private"]
     mounted = "user and mount namespaces" not in missing
-    return os.path.join(message["private"], "build") if mounted else message["build"]
+    return walls.build_mount(message["private"]) if mounted else message["build"]
 
 
 def settle_allocator() -> None:

@@ -1,7 +1,8 @@
 """Hardware targets: config/platforms/NAME.yaml, one file each, and which of them this machine is.
 
-A fact is `{value, source, confidence}`. Null is unknown and stays unknown; the word `measure` is replaced by a
-measurement of this machine (calibrate.py), cached per machine.
+A fact in a file is `{value, source, confidence, note}`, its source an entry of the file's `sources`; read, it is
+`{value, source, confidence}` with the source in words. Null is unknown and stays unknown; the word `measure` is replaced
+by a measurement of this machine (calibrate.py), cached per machine. No figure passes from one product to another.
 """
 
 from __future__ import annotations
@@ -18,6 +19,25 @@ from kernelwright.errors import InputError
 
 MEASURE = "measure"
 TOOL_TIMEOUT_S = 10
+# Who may say what: the kinds of source behind each confidence.
+SOURCE_KINDS: dict[str, tuple[str, ...]] = {
+    "measured": ("measurement",),
+    "datasheet": ("vendor",),
+    "reported": ("third_party",),
+    "derived": ("vendor", "third_party", "measurement"),
+}
+# The second fact of a pair is never below the first; an equal pair of caches or types is allowed.
+NOT_BELOW: tuple[tuple[str, str], ...] = (
+    ("peak_bf16_tflops", "peak_bf16_sparse_tflops"),
+    ("peak_fp8_tflops", "peak_fp8_sparse_tflops"),
+    ("peak_fp4_tflops", "peak_fp4_sparse_tflops"),
+    ("peak_tf32_tflops", "peak_bf16_tflops"),
+    ("peak_bf16_tflops", "peak_fp16_tflops"),
+    ("peak_bf16_tflops", "peak_fp8_tflops"),
+    ("peak_fp8_tflops", "peak_fp4_tflops"),
+    ("l2_cache_bytes", "last_level_cache_bytes"),
+    ("copy_bandwidth_gb_s", "memory_bandwidth_gb_s"),
+)
 
 
 @dataclass(frozen=True)
@@ -28,8 +48,9 @@ class Platform:
     frameworks: tuple[str, ...]  # in order of preference
     workload_set: str
     facts: dict[str, dict[str, Any]]
+    architecture: str
     aliases: tuple[str, ...] = ()
-    device_names: tuple[str, ...] = ()  # parts of the name that the driver prints
+    device_names: tuple[str, ...] = ()  # names that the driver prints, in full
     path: Path | None = field(default=None, compare=False)
 
     def value(self, fact: str) -> Any:
@@ -42,17 +63,22 @@ def available() -> list[str]:
 
 
 def load(name: str) -> Platform:
-    """A platform by name or alias. `auto` is the one of this machine. Raises InputError listing the allowed names."""
+    """A platform by its exact name or alias, `auto` being this machine's. Raises InputError listing the allowed names."""
     if name == "auto":
         name = detect()
     path = paths.platforms_dir() / f"{name}.yaml"
     if "/" not in name and path.is_file():
         return read(path)
-    for other in available():
-        platform = read(paths.platforms_dir() / f"{other}.yaml")
-        if name in platform.aliases:
-            return platform
+    found = [platform for platform in everyone() if name in platform.aliases]
+    if len(found) > 1:
+        raise InputError(f"platform {name!r} is an alias of several; allowed: {', '.join(one.name for one in found)}")
+    if found:
+        return found[0]
     raise InputError(f"platform {name!r} is not known; allowed: auto, {', '.join(available())}")
+
+
+def everyone() -> list[Platform]:
+    return [read(paths.platforms_dir() / f"{name}.yaml") for name in available()]
 
 
 @functools.cache
@@ -62,17 +88,64 @@ def read(path: Path) -> Platform:
     artifacts.validate(body, "platform", path)
     if body["name"] != path.stem:
         raise InputError(f"{path}: name: {body['name']!r} differs from the file name {path.stem!r}")
+    check_sources(body, path)
+    check_order(body["facts"], path)
     return Platform(
         name=body["name"],
         vendor=body["vendor"],
         summary=body["summary"],
         frameworks=tuple(body["frameworks"]),
         workload_set=body["workload_set"],
-        facts=body["facts"],
+        facts={name: spoken(fact, body["sources"]) for name, fact in body["facts"].items()},
+        architecture=body["architecture"],
         aliases=tuple(body.get("aliases", ())),
         device_names=tuple(body.get("device_names", ())),
         path=path,
     )
+
+
+def check_sources(body: dict[str, Any], path: Path) -> None:
+    """Every fact's source is listed, and of a kind that may say it; every listed source is named and can be found."""
+    sources, facts = body["sources"], body["facts"]
+    for name, fact in facts.items():
+        key, confidence = fact.get("source"), fact["confidence"]
+        if key is None:
+            continue
+        if key not in sources:
+            raise InputError(f"{path}: facts.{name}.source: {key!r} is not one of {', '.join(sources)}")
+        kind, allowed = sources[key]["kind"], SOURCE_KINDS.get(confidence, ())
+        if allowed and kind not in allowed:
+            raise InputError(
+                f"{path}: facts.{name}.confidence: {confidence!r} with source {key!r} of kind {kind!r}; "
+                f"allowed kinds: {', '.join(allowed)}"
+            )
+    for key, source in sources.items():
+        if source["kind"] != "measurement" and not {"date", "url"} & set(source):
+            raise InputError(f"{path}: sources.{key}: missing key 'date' or 'url'")
+        if all(fact.get("source") != key for fact in facts.values()):
+            raise InputError(f"{path}: sources.{key}: no fact names it")
+
+
+def check_order(facts: dict[str, dict[str, Any]], path: Path) -> None:
+    """Known figures are positive, `measure` is the one word, and no pair of NOT_BELOW is the wrong way round."""
+    for name, fact in facts.items():
+        value = fact["value"]
+        if isinstance(value, str) and value != MEASURE:
+            raise InputError(f"{path}: facts.{name}.value: {value!r}; allowed: a number, null, {MEASURE}")
+        if isinstance(value, int | float) and value <= 0:
+            raise InputError(f"{path}: facts.{name}.value: {value}; allowed: above 0")
+    for low, high in NOT_BELOW:
+        least, most = (facts.get(name, {}).get("value") for name in (low, high))
+        if isinstance(least, int | float) and isinstance(most, int | float) and most < least:
+            raise InputError(f"{path}: facts.{high}.value: {most}; allowed: at least {least}, which is {low}")
+
+
+def spoken(fact: dict[str, Any], sources: dict[str, Any]) -> dict[str, Any]:
+    """A fact as it goes into artifacts, its source in words."""
+    source = sources.get(fact.get("source", ""), {})
+    where = ", ".join(source[key] for key in ("title", "date", "url") if key in source)
+    said = "; ".join(filter(None, [where, fact.get("note")]))
+    return {"value": fact["value"], "source": said, "confidence": fact["confidence"]}
 
 
 def detect() -> str:
@@ -88,18 +161,17 @@ def detect() -> str:
 
 
 def match_device(device: str, vendor: str) -> str:
-    """The platform whose longest `device_names` entry is in the driver's name."""
-    found: list[tuple[int, str]] = []
-    for name in available():
-        platform = read(paths.platforms_dir() / f"{name}.yaml")
-        if platform.vendor == vendor:
-            found += [(len(part), name) for part in platform.device_names if part.lower() in device.lower()]
-    if not found:
-        raise InputError(
-            f"platform auto: the driver names {device!r}, which no file in {paths.platforms_dir()} lists under "
-            "device_names; add one or give --platform"
-        )
-    return max(found)[1]
+    """The one platform that lists this name under `device_names`, in full: a part of a name may be a sibling's."""
+    wanted = " ".join(device.lower().split())
+    found = [one.name for one in everyone() if one.vendor == vendor and wanted in map(str.lower, one.device_names)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise InputError(f"platform auto: {device!r} is listed by several files: {', '.join(found)}; give --platform")
+    raise InputError(
+        f"platform auto: the driver names {device!r}, which no file in {paths.platforms_dir()} lists under "
+        "device_names; add one or give --platform"
+    )
 
 
 def nvidia_devices() -> list[str]:

@@ -58,13 +58,16 @@ def children(pid: int) -> list[int]:
     return found
 
 
-def kill_tree(pid: int) -> None:
-    """SIGKILL to a process and everything below it, until nothing new appears."""
-    for _ in range(5):
+def kill_tree(pid: int, patience_s: float = 2.0) -> None:
+    """SIGKILL to a process and everything below it, until nothing new appears and all of it has ended."""
+    deadline = time.monotonic() + patience_s
+    seen: set[int] = set()
+    while True:
         family = [*descendants(pid), pid]
         for member in family:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(member, signal.SIGKILL)
-        if not descendants(pid):
+        seen.update(family)
+        if all(state(member) in "XZ" for member in seen) or time.monotonic() > deadline:
             return
-        time.sleep(0.002)
+        time.sleep(0.001)

@@ -41,8 +41,15 @@ class Plan:
 
     private: str  # an existing folder that becomes its temporary directory, home and compile caches
     hidden: Sequence[str] = ()  # folders that look empty from inside
-    build: str | None = None  # a folder that outlives the process and appears as private/build, for compile caches
+    build: str | None = (
+        None  # a folder that outlives the process, for compile caches; appears as `build_mount(private)`
+    )
     bound_memory: bool = True  # an address-space limit; CUDA maps far more than it uses, so not there
+
+
+def build_mount(private: str) -> str:
+    """Where compile caches appear: the same path for every process, for build tools compile again when paths change."""
+    return os.path.join(os.path.dirname(private), "build")
 
 
 def enter(plan: Plan) -> list[str]:
@@ -97,9 +104,8 @@ def arrange_mounts(plan: Plan) -> list[str]:
 
 
 def mount_build(private: str, build: str) -> list[str]:
-    target = os.path.join(private, "build")
+    target = build_mount(private)
     try:
-        os.makedirs(target, exist_ok=True)
         linux.mount(build, target, None, linux.MS_BIND)
         linux.set_read_only(target, False)
     except OSError:

@@ -31,6 +31,14 @@ def test_templates_come_first_then_inductor(tmp_path):
     assert [idea.recipe["source"] for idea in found] == ["template", "inductor"]
 
 
+@pytest.mark.parametrize(("compiled", "bound", "tried"), [
+    (0.5, "memory", False), (0.95, "memory", True), (0.5, "launch", True), (None, "memory", True),
+])  # fmt: skip
+def test_the_lowering_is_not_tried_where_torch_compile_is_far_slower(tmp_path, compiled, bound, tried):
+    found = search.ideas(MATCHES, "cpp", bound, tmp_path / "none.py", 0, compiled)
+    assert ("inductor" in [idea.recipe["source"] for idea in found]) is tried
+
+
 def test_a_template_that_acts_on_the_top_bottleneck_comes_before_one_that_does_not(tmp_path):
     both = [*MATCHES, {"template": "topk_softmax", "semantics": {}, "error": 0.0}]
     compute = search.ideas(both, "cpp", "compute", tmp_path / "none.py", 0)
