@@ -51,7 +51,7 @@ test: setup  ## run the tests (no GPU: those marked gpu are skipped)
 
 lint: setup  ## style, types and workflow checks
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/snakefmt --check Snakefile rules && $(BIN)/mypy
-	@$(BIN)/snakemake --lint --quiet all >/dev/null
+	@$(BIN)/snakemake --lint >/dev/null
 
 format: setup  ## rewrite the sources in the house style
 	@$(BIN)/ruff check --fix . ; $(BIN)/ruff format . && $(BIN)/snakefmt Snakefile rules

@@ -19,7 +19,7 @@ from kernelwright import __version__, artifacts, cli, judging, operators, paths,
 from kernelwright.dispatcher import emit
 from kernelwright.dispatcher.merge import Kernel
 from kernelwright.dispatcher.rename import MergeError
-from kernelwright.operators import Operator
+from kernelwright.operators import Operator, sol_solution
 
 BASELINE = "v000"
 BOTH = ("reference", "compiled")
@@ -286,6 +286,9 @@ def write(job: Job, parts: Sequence[Part], shipped: Shipped, output: Path) -> No
     artifacts.write_text(kernel, shipped.text)
     sha256 = artifacts.sha256_file(kernel)
     geomean = (shipped.body["timing"] or {}).get("geomean", {})
+    if job.operator.layout == "sol_execbench":  # what that benchmark takes as a submission
+        device = job.specs["platform"]["device"] or job.campaign.platform
+        sol_solution.write(output / "solution.json", job.operator, shipped.text, job.campaign.framework, [device])
     workspace.record_dispatcher(job.campaign, job.operator, kernel, geomean.get("reference", {}).get("value"))
     files = [job.campaign.specs, job.campaign.signatures, job.campaign.buckets, *(part.path for part in parts)]
     parents = {str(path.relative_to(job.campaign.root)): artifacts.sha256_file(path) for path in files}
