@@ -39,7 +39,7 @@ if [ ! -x .venv/bin/python ]; then
     rm -f .venv.log
 fi
 
-if ! .venv/bin/python -c "import torch" 2>/dev/null; then
+if ! .venv/bin/python -c "from importlib.metadata import version; version('torch')" 2>/dev/null; then
     say "downloading torch (the largest part)"
     # The default build needs no index of its own; without a GPU a CPU build from TORCH_INDEX_URL is a tenth of the size.
     if [ -n "${TORCH_INDEX_URL:-}" ]; then
@@ -49,11 +49,11 @@ if ! .venv/bin/python -c "import torch" 2>/dev/null; then
     fi
 fi
 .venv/bin/python - "$torch_pin" <<'PY' || stop "torch in .venv is not one of $torch_pin; remove .venv and run again"
-import sys, torch
-version = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2])
-sys.exit(not (2, 11) <= version < (2, 14))
+import sys
+from importlib.metadata import version  # not `import torch`: that warns while NumPy is not there yet
+sys.exit(not (2, 11) <= tuple(map(int, version("torch").split(".")[:2])) < (2, 14))
 PY
 say "installing the other packages"
-.venv/bin/python -m pip install --quiet --editable ".[$extras]"
+.venv/bin/python -m pip install --quiet --use-pep517 --editable ".[$extras]"
 touch .venv/.ready
 say "ready ($(.venv/bin/python -c 'import torch; print("torch", torch.__version__)'))"
