@@ -9,11 +9,13 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from kernelwright import __version__
 from kernelwright.errors import KernelwrightError
 
 Main = Callable[..., int]
+PLAIN_WIDTH = 130
 
 VERBS = {
     "optimize": ("kernelwright.optimize", "run campaigns: from an operator to a verified kernel and a report"),
@@ -31,6 +33,13 @@ VERBS = {
     "verify": ("kernelwright.verify", "step: verdict and memory of one version"),
     "dispatch": ("kernelwright.dispatch", "step: one kernel for all workloads"),
 }
+
+
+def console() -> Any:
+    """A rich console; PLAIN_WIDTH columns wide where the output is no terminal."""
+    from rich.console import Console
+
+    return Console(highlight=False, width=None if sys.stdout.isatty() else PLAIN_WIDTH)
 
 
 def die_with_parent() -> None:

@@ -106,7 +106,6 @@ def checks() -> list[Check]:
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the table; 0 when all that is needed is there, else 1."""
     argparse.ArgumentParser(prog="kernelwright doctor", description=__doc__).parse_args(argv)
-    from rich.console import Console
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
@@ -117,7 +116,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         missing += check.found is None and check.need == NEEDED
         mark = "[green]ok[/]" if check.found else ("[red]missing[/]" if check.need == NEEDED else "[yellow]absent[/]")
         table.add_row(mark, check.name, check.found or "", check.why, "" if check.found else check.remedy)
-    Console().print(table)
+    cli.console().print(table)
     print(f"{missing} needed thing(s) missing" if missing else "all that is needed is here")
     return 1 if missing else 0
 

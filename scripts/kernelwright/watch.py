@@ -28,7 +28,6 @@ CAMPAIGN = (
 )
 LOG_TAIL_BYTES = 4096
 VERSIONS_WIDTH = 24  # the newest versions that are shown
-PLAIN_WIDTH = 120  # columns where there is no terminal
 
 
 @dataclass(frozen=True)
@@ -191,10 +190,8 @@ def main(argv: list[str] | None = None) -> int:
     if not arguments.once:
         follow(arguments.results, arguments.operator, policy, arguments.interval)
         return 0
-    from rich.console import Console
-
     lines, _ = snapshot(arguments.results, arguments.operator, policy)
-    Console(highlight=False, width=None if sys.stdout.isatty() else PLAIN_WIDTH).print(view(lines))
+    cli.console().print(view(lines))
     return 0
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from kernelwright import cli
 from kernelwright.report import numbers
 
 SYMBOLS = {"baseline": "o", "accepted": "+", "rejected": "-", "failed": "x", "invalid_problem": "!", "blocked": "."}
@@ -63,9 +64,7 @@ def _buckets(report: Mapping[str, Any]) -> Any:
 
 def show(report: Mapping[str, Any], console: Any = None) -> None:
     """Print the summary; `console` is a rich Console."""
-    from rich.console import Console
-
-    console = console or Console(highlight=False)
+    console = console or cli.console()
     console.print(_facts(report))
     if report["buckets"]:
         console.print()
