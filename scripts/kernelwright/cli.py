@@ -64,6 +64,9 @@ def guarded(main: Main) -> Main:
             return error.exit_code
         except KeyboardInterrupt:
             return 128 + signal.SIGINT
+        except BrokenPipeError:  # the reader, `head` say, has had enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python's own flush at exit fails too
+            return 128 + signal.SIGPIPE
 
     return wrapper
 
