@@ -18,6 +18,7 @@ from typing import Any
 
 import torch
 
+from kernelwright.judge import transport
 from kernelwright.judge.arena import Arena, dtype_name
 from kernelwright.judge.guarded import GuardedAllocations
 from kernelwright.judge.protocol import Channel, Closed
@@ -44,6 +45,11 @@ def pointers(result: Any) -> list[int]:
     elif not isinstance(result, tuple | list):
         return [0]
     return [item.data_ptr() if isinstance(item, torch.Tensor) else 0 for item in result]
+
+
+def names(held: list[Any]) -> list[str] | None:
+    """Names of the outputs where calls returned a mapping."""
+    return [str(name) for name in held[-1]] if held and isinstance(held[-1], Mapping) else None
 
 
 def facts(result: Any) -> list[dict[str, Any]]:
@@ -74,6 +80,9 @@ def describe(value: Any) -> dict[str, Any]:
 class Harness:
     """One method per message. `function` is the kernel; `sets` are its inputs by set number."""
 
+    with_fds: tuple[str, ...] = ("attach", "prepare")
+    plain: tuple[str, ...] = ("warm", "configure", "load", "call", "batch", "null_sets", "profile")
+
     def __init__(self, config: dict[str, Any]) -> None:
         self.config = config
         self.module: Any = None
@@ -86,6 +95,16 @@ class Harness:
 
     def _null(self, **inputs: Any) -> Any:
         return self.nothing
+
+    def warm(self, message: dict[str, Any]) -> dict[str, Any]:
+        """What can be made ready before it is known for which kernel."""
+        return {}
+
+    def configure(self, message: dict[str, Any]) -> dict[str, Any]:
+        """What a process that was made in advance is for."""
+        self.config.update(message["config"])
+        self.positional = self.config["layout"] == "kernelbench"
+        return {}
 
     def load(self, message: dict[str, Any]) -> dict[str, Any]:
         """Write the frozen source to the private folder and import it."""
@@ -105,12 +124,19 @@ class Harness:
         self.held = []
         self.arenas.clear()
         gc.collect()
-        arena = self.arenas[message["key"]] = Arena(message["size"], fds[0])
+        arena = self.arenas[message["key"]] = self.mapped(message["size"], fds)
         addresses = []
         for index, specs in enumerate(message["sets"]):
             self.sets[index] = arena.values(specs)
             addresses.append(pointers(self.sets[index]))
         return {"addresses": addresses}
+
+    def mapped(self, size: int, fds: list[int]) -> Any:
+        """Memory that the service hands over."""
+        return Arena(size, fds[0])
+
+    def weights_from(self, size: int, fds: list[int]) -> Any:
+        return Arena(size, fds[0])
 
     def prepare(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         """Construct the kernel for one workload."""
@@ -118,7 +144,7 @@ class Harness:
 
         positional, named, weights = message["positional"], message["named"], {}
         if fds:
-            arena = Arena(message["size"], fds[0])
+            arena = self.weights_from(message["size"], fds)
             values = arena.values(message["specs"])
             positional, named = values.pop("positional"), dict(values.pop("named"))
             weights = {key.removeprefix("w:"): value.clone() for key, value in values.items()}
@@ -186,7 +212,7 @@ class Harness:
         else:
             for index in message["sets"]:
                 held.append(function(**sets[index]))
-        return {"pointers": [pointers(result) for result in held]}
+        return {"pointers": [pointers(result) for result in held], "names": names(held)}
 
     def null_sets(self, message: dict[str, Any]) -> dict[str, Any]:
         """Sets without inputs for the calibration of the harness itself."""
@@ -210,14 +236,10 @@ class Harness:
         return self.function(*inputs.values()) if self.positional else self.function(**inputs)
 
 
-WITH_FDS = ("attach", "prepare")
-PLAIN = ("load", "call", "batch", "null_sets", "profile")
-
-
 def serve(channel: Channel, config: dict[str, Any]) -> None:
     """Answer the service until it hangs up. A kernel's exception is an answer; a crash is the end of this process."""
     torch.set_grad_enabled(False)
-    harness = Harness(config)
+    harness = transport.of(config["device"]).harness(config)
     while True:
         try:
             message, fds = channel.receive()
@@ -225,9 +247,9 @@ def serve(channel: Channel, config: dict[str, Any]) -> None:
             return
         try:
             operation = message["op"]
-            if operation in WITH_FDS:
+            if operation in harness.with_fds:
                 reply = getattr(harness, operation)(message, fds)
-            elif operation in PLAIN:
+            elif operation in harness.plain:
                 reply = getattr(harness, operation)(message)
             else:
                 reply = {"ready": True}

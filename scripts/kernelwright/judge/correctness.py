@@ -72,6 +72,14 @@ class Correctness:
         self._check(sets, 0, "normal", poison, timeout_s=self.subject.compile_timeout_s)
         self.oracle.drop(sets)
 
+    def run(self, workload: str) -> None:
+        """One call without a look at its result: what cannot run raises."""
+        sets = self._build(workload, 1, [])
+        self.subject.attach(sets)
+        self.subject.prepare(self.oracle, workload)
+        self.subject.call(0, timeout_s=self.subject.compile_timeout_s)
+        self.oracle.drop(sets)
+
     def full(self, workload: str, seeds: int, regimes: list[str]) -> None:
         """One workload: all seeds and regimes; outputs kept alive between calls so that a reused buffer shows."""
         sets = self._build(workload, seeds, regimes)
@@ -112,7 +120,7 @@ class Correctness:
             expected = self.oracle.expect(sets, index)
             report.note = report.note or expected.note
             facts = in_order(facts, expected.outputs)
-            check_facts(facts, expected)
+            check_facts(facts, expected, self.subject.device_type)
             self.subject.check_untouched(index)
             check_aliases(facts, expected, self.subject)
             pointers = [fact.get("pointer") for fact in facts]
@@ -198,7 +206,7 @@ def in_order(facts: list[dict[str, Any]], names: list[str]) -> list[dict[str, An
     return [by_name[name] for name in names]
 
 
-def check_facts(facts: list[dict[str, Any]], expected: Expected) -> None:
+def check_facts(facts: list[dict[str, Any]], expected: Expected, device: str = "cpu") -> None:
     """Exact type, dtype, shape, stride and device. Raises Fault."""
     for name, fact in zip(expected.outputs, facts, strict=True):
         spec = expected.specs[name]
@@ -213,8 +221,8 @@ def check_facts(facts: list[dict[str, Any]], expected: Expected) -> None:
                 raise Fault(reason, f"{name}: {key} is {fact.get(key)}, expected {spec[key]}")
         if not same_stride(fact.get("stride"), spec["stride"], spec["shape"]):
             raise Fault("wrong_stride", f"{name}: stride is {fact.get('stride')}, expected {spec['stride']}")
-        if fact.get("device") != "cpu":
-            raise Fault("wrong_device", f"{name}: lies on {fact.get('device')}, expected cpu")
+        if fact.get("device") != device:
+            raise Fault("wrong_device", f"{name}: lies on {fact.get('device')}, expected {device}")
 
 
 def same_stride(found: Any, wanted: list[int], shape: list[int]) -> bool:

@@ -27,15 +27,27 @@ def resolve(platform: str) -> Device:
     target = platforms.load(platform)
     if target.vendor == "cpu":
         return Device("cpu", True, target.workload_set)
-    raise InputError(f"platform {platform}: {missing(target.vendor)}; platforms that can be judged here: cpu")
+    reason = missing(target.vendor, target.device_names)
+    if reason is None:
+        return Device("cuda", False, target.workload_set)
+    raise InputError(f"platform {platform}: {reason}; platforms that can be judged here: cpu")
 
 
-def missing(vendor: str) -> str:
-    """Why a device of a vendor cannot be used by this process."""
+def missing(vendor: str, names: tuple[str, ...]) -> str | None:
+    """Why the devices of a vendor with these names cannot be used by this process; None when they can."""
     node = {"nvidia": "/dev/nvidiactl", "amd": "/dev/kfd"}.get(vendor)
     if node is not None and not Path(node).exists():
         return f"no {vendor} device on this machine ({node} is missing)"
-    return f"this judge has no transport for {vendor} devices"
+    if vendor != "nvidia":
+        return f"this judge has no transport for {vendor} devices"
+    import torch
+
+    if not torch.cuda.is_available():
+        return "torch sees no CUDA device"
+    found = torch.cuda.get_device_name(0)
+    if names and found not in names:
+        return f"the GPU here is {found}, the platform is {' or '.join(names)}"
+    return None
 
 
 def lock(device: Device) -> Any:
@@ -54,13 +66,16 @@ def facts(device: Device) -> dict[str, Any]:
 
     import torch
 
+    from kernelwright.judge import transport
+
     compiler = shutil.which(os.environ.get("CXX", "g++"))
     line = None
     if compiler:
         line = subprocess.run([compiler, "--version"], capture_output=True, text=True, check=False).stdout.splitlines()[
             :1
         ]
-    return {"device": cpu_name(), "driver": None, "torch": torch.__version__, "compiler": line[0] if line else None}
+    means = transport.of(device.name)
+    return {**means.facts(), "torch": torch.__version__, "compiler": line[0] if line else None}
 
 
 def cpu_name() -> str | None:

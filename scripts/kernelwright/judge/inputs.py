@@ -11,6 +11,7 @@ import torch
 
 from kernelwright.judge.arena import GUARD_BYTES, Arena, Spec
 from kernelwright.judge.faults import Fault
+from kernelwright.judge.transport import Taker
 from kernelwright.judge.worker import Worker
 
 ORACLE_TIMEOUT_S = 600.0
@@ -58,13 +59,14 @@ class Expected:
 class OracleClient:
     """Questions to one oracle process. A reference that fails is a fault of the problem, not of a candidate."""
 
-    def __init__(self, worker: Worker) -> None:
+    def __init__(self, worker: Worker, taker: Taker | None = None) -> None:
         self.worker = worker
+        self.taker = taker or Taker()
         self.keys = itertools.count()
 
     def _ask(self, message: dict[str, Any]) -> tuple[dict[str, Any], list[int]]:
         try:
-            answer = self.worker.ask_fds(message, ORACLE_TIMEOUT_S)
+            answer = self.worker.ask_fds({**message, "released": self.taker.released()}, ORACLE_TIMEOUT_S)
             self.worker.stop()  # its OpenMP threads must not spin while a kernel is timed
             return answer
         except Fault as fault:
@@ -78,12 +80,12 @@ class OracleClient:
         key = next(self.keys)
         sets = [{"workload": workload, "seed": seed, "regime": regime} for workload, seed, regime in wishes]
         reply, fds = self._ask({"op": "build", "key": key, "sets": sets})
-        return InputSets(key, Arena(reply["size"], fds[0]), reply["sets"], [workload for workload, _, _ in wishes])
+        return InputSets(key, self.taker.take(reply, fds), reply["sets"], [workload for workload, _, _ in wishes])
 
     def expect(self, sets: InputSets, index: int, change: str | None = None) -> Expected:
         """Expected outputs for the present content of a set; with `change`, for that input disturbed."""
         reply, fds = self._ask({"op": "expect", "key": sets.key, "index": index, "change": change})
-        arena = Arena(reply["size"], fds[0])
+        arena = self.taker.take(reply, fds)
         values = arena.values(reply["specs"])
         specs = {
             spec["name"].partition(":")[2]: spec for spec in reply["specs"] if spec["name"].startswith("declared:")
@@ -96,7 +98,7 @@ class OracleClient:
 
     def construct(self, workload: str) -> tuple[dict[str, Any], Arena]:
         reply, fds = self._ask({"op": "construct", "workload": workload})
-        return reply, Arena(reply["size"], fds[0])
+        return reply, self.taker.take(reply, fds)
 
     def drop(self, sets: InputSets) -> None:
         self._ask({"op": "drop", "key": sets.key})

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from kernelwright import operators
-from kernelwright.judge import precision
+from kernelwright.judge import precision, transport
 from kernelwright.judge.arena import Arena, clone, paint_guards, plan, store
 from kernelwright.judge.protocol import Channel, Closed
 from kernelwright.operators.runtime import Runtime
@@ -32,9 +32,10 @@ class Oracle:
         self.operator = operators.load(Path(directory))
         self.runtime = Runtime(self.operator)
         self.device = device
+        self.transport = transport.of(device)
         self.models: dict[tuple[str, str], Any] = {}
         self.sets: dict[int, tuple[Arena, list[list[dict[str, Any]]], list[str]]] = {}
-        self.tile = torch.randint(0, 256, (256,), dtype=torch.uint8)
+        self.tile = torch.randint(0, 256, (256,), dtype=torch.uint8).to(device)
 
     def build(self, message: dict[str, Any]) -> tuple[dict[str, Any], list[int]]:
         """Input sets [{workload, seed, regime}] in one new arena, kept under message['key']."""
@@ -45,12 +46,12 @@ class Oracle:
             spec, end = plan(inputs, end)
             made.append(inputs)
             specs.append(spec)
-        arena = Arena(end)
+        arena = self.transport.giving(end)
         for inputs, spec in zip(made, specs, strict=True):
             paint_guards(arena, spec, self.tile)
             store(arena, spec, inputs)
         self.sets[message["key"]] = (arena, specs, [wish["workload"] for wish in message["sets"]])
-        return {"size": arena.size, "sets": specs}, [arena.fd]
+        return self.handed(arena, {"sets": specs})
 
     def expect(self, message: dict[str, Any]) -> tuple[dict[str, Any], list[int]]:
         """Expected outputs of set message['index'] under message['key'], from the arena's present content."""
@@ -67,10 +68,9 @@ class Oracle:
             exact, note = declared, f"oracle: the reference itself ({type(error).__name__} in {self.operator.oracle})"
         both = {**{f"declared:{k}": v for k, v in declared.items()}, **{f"oracle:{k}": v for k, v in exact.items()}}
         spec, end = plan(both)
-        result = Arena(end)
+        result = self.transport.giving(end)
         store(result, spec, both)
-        self.last = result  # its descriptor must live until the reply is sent
-        return {"size": result.size, "specs": spec, "aliases": aliases, "note": note}, [result.fd]
+        return self.handed(result, {"specs": spec, "aliases": aliases, "note": note})
 
     def drop(self, message: dict[str, Any]) -> tuple[dict[str, Any], list[int]]:
         self.sets.pop(message["key"], None)
@@ -85,10 +85,15 @@ class Oracle:
         spec, end = plan(
             {"positional": positional, "named": list(named.items()), **{f"w:{k}": v for k, v in weights.items()}}
         )
-        arena = Arena(end)
+        arena = self.transport.giving(end)
         store(arena, spec, {f"w:{k}": v for k, v in weights.items()})
-        self.last = arena
-        return {"size": arena.size, "specs": spec}, [arena.fd]
+        return self.handed(arena, {"specs": spec})
+
+    def handed(self, arena: Arena, body: dict[str, Any]) -> tuple[dict[str, Any], list[int]]:
+        """A reply that hands an arena over."""
+        self.last = arena  # its descriptor must live until the reply is sent
+        named, fds = self.transport.handle(arena)
+        return {**named, **body}, fds
 
     def run(self, workload_id: str, inputs: dict[str, Any], mode: str) -> tuple[dict[str, Any], dict[str, str]]:
         """Outputs and mutated inputs by name, and which output shares memory with which input."""
@@ -174,8 +179,10 @@ def serve(channel: Channel, config: dict[str, Any]) -> None:
         try:
             if oracle is None:
                 oracle = Oracle(config["operator_dir"], config["device"])
+            oracle.transport.reclaim(message.get("released", []))
             if message["op"] in ("build", "expect", "drop", "construct"):
                 reply, fds = getattr(oracle, message["op"])(message)
+                oracle.transport.settle()
             else:
                 reply = {"ready": True}
         except Exception as error:

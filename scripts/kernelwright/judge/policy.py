@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -81,9 +82,14 @@ def attribution(rows: list[Any]) -> tuple[float | None, dict[str, float]]:
     return (max(0.0, 1 - sum(library.values()) / total) if total > 0 else None), library
 
 
-def judge(reply: dict[str, Any], framework: str | None, mode: str) -> tuple[float | None, list[str]]:
+def judge(
+    reply: dict[str, Any],
+    framework: str | None,
+    mode: str,
+    attribute: Callable[[list[Any]], tuple[float | None, dict[str, float]]] = attribution,
+) -> tuple[float | None, list[str]]:
     """own_share and evidence. Raises Fault in production mode for library compute and other frameworks."""
-    own_share, library = attribution(reply["rows"])
+    own_share, library = attribute(reply["rows"])
     top = sorted(library.items(), key=lambda item: -item[1])[:6]
     total = sum(library.values())
     evidence = [

@@ -108,7 +108,9 @@ def constant(value: torch.Tensor) -> torch.Tensor:
     if value.numel() == 0:
         return value
     if value.is_floating_point():
-        return torch.full(value.shape, value.double().mean().item(), dtype=torch.float64).to(value.dtype)
+        return torch.full(value.shape, value.double().mean().item(), dtype=torch.float64, device=value.device).to(
+            value.dtype
+        )
     return torch.full_like(value, value.flatten().to(torch.int64).mode().values.item())
 
 

@@ -7,29 +7,25 @@ the soundness of each operator.
 
 from __future__ import annotations
 
-import functools
-import os
 import threading
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from kernelwright import operators, paths
+from kernelwright import operators
 from kernelwright.errors import InputError
-from kernelwright.judge import contract, devices, policy, problem, timing
-from kernelwright.judge.correctness import Correctness, Report, regimes_by_workload
+from kernelwright.judge import devices, transport
 from kernelwright.judge.devices import Device
-from kernelwright.judge.draft import Draft
+from kernelwright.judge.evaluation import Evaluation
 from kernelwright.judge.faults import Fault
 from kernelwright.judge.inputs import OracleClient
 from kernelwright.judge.request import JudgeRequest
-from kernelwright.judge.subject import Subject
+from kernelwright.judge.spares import Spares
 from kernelwright.judge.worker import Worker, Zygote
 from kernelwright.operators.model import Operator
 
 MAX_ORACLES = 4
-CONFIRMING_SAMPLES = 5
 
 
 class Service:
@@ -41,6 +37,8 @@ class Service:
         )  # OpenMP threads that spin after their work would take cores from the kernel that is timed
         torch.set_grad_enabled(False)
         self.zygote = Zygote()
+        self.spares: Spares | None = None
+        self.replenishing: threading.Thread | None = None
         self.oracles: dict[tuple[str, str], OracleClient] = {}
         self.sound: dict[tuple[str, str], tuple[int, str] | Fault] = {}
         self.guard = threading.Lock()
@@ -52,14 +50,72 @@ class Service:
             device = devices.resolve(request.platform)
             operator = operators.load(Path(request.operator_dir))
             workloads = chosen_workloads(operator, request, device)
-            return Evaluation(self, request, operator, workloads, device).run()
+            self._join_replenishing()
+            try:
+                return Evaluation(self, request, operator, workloads, device).run()
+            finally:
+                if self.spares is not None:
+                    self.replenishing = threading.Thread(target=self.spares.replenish)
+                    self.replenishing.start()
+
+    def _join_replenishing(self) -> None:
+        if self.replenishing is not None:
+            self.replenishing.join()
+            self.replenishing = None
 
     def worker(self, role: str, config: dict[str, Any], **walls: Any) -> Worker:
+        """A child forked now; `config` names the device."""
         if not self.zygote.alive():
+            self._close_spares()
             self.zygote.close()
             self.oracles.clear()
             self.zygote = Zygote()
-        return self.zygote.fork(role, config, **walls)
+        worker = self.zygote.fork(role, config, **walls)
+        worker.settle = transport.of(config["device"]).settle
+        return worker
+
+    def worker_on(self, device: Device, role: str, config: dict[str, Any], **walls: Any) -> Worker:
+        known = transport.of(device.name).child_config()
+        return self.worker(role, {**known, **config}, bound_memory=device.bound_memory, **walls)
+
+    def kernel_worker(
+        self, device: Device, config: dict[str, Any], hidden: list[str], sha256: str, profiled: bool = False
+    ) -> Worker:
+        """A child behind all walls for a candidate, with the compile caches of its text."""
+        if transport.of(device.name).keeps_spares:
+            return self._spares(device).take(config, hidden, sha256, profiled)
+        build = self.zygote.build_folder(sha256)
+        return self.worker_on(device, "candidate", config, hidden=hidden, build=build)
+
+    def contender_worker(self, device: Device, config: dict[str, Any], build: str) -> Worker:
+        """A child for one of the judge's own contenders."""
+        if transport.of(device.name).keeps_spares:
+            return self._spares(device).take_contender(config, build)
+        return self.worker_on(device, "contender", config, build=build)
+
+    def _spares(self, device: Device) -> Spares:
+        if self.spares is None or not self.zygote.alive():
+            self._close_spares()
+            self.spares = Spares(self, device)
+        return self.spares
+
+    def expect(
+        self, device: Device, hidden: list[str], kernels: int, contenders: int, profiled: int, build: str
+    ) -> None:
+        """So many children will be asked for: those that take long to be ready begin now."""
+        if transport.of(device.name).keeps_spares:
+            self._spares(device).ahead(hidden, kernels, contenders, profiled, build)
+
+    def quiet(self, device: Device) -> None:
+        """Nothing of the judge works beside a measurement."""
+        if self.spares is not None:
+            self.spares.settle()
+        transport.of(device.name).quiet()
+
+    def _close_spares(self) -> None:
+        if self.spares is not None:
+            self.spares.close()
+            self.spares = None
 
     def oracle(self, operator: Operator, device: Device) -> OracleClient:
         """The warm oracle of an operator as its files are now."""
@@ -67,9 +123,8 @@ class Service:
         if key not in self.oracles:
             while len(self.oracles) >= MAX_ORACLES:
                 self.oracles.pop(next(iter(self.oracles))).close()
-            self.oracles[key] = OracleClient(
-                self.worker("oracle", {"operator_dir": str(operator.source), "device": device.name})
-            )
+            worker = self.worker_on(device, "oracle", {"operator_dir": str(operator.source)})
+            self.oracles[key] = OracleClient(worker, transport.of(device.name).taker())
         return self.oracles[key]
 
     def forget(self, operator: Operator) -> None:
@@ -82,6 +137,8 @@ class Service:
         for client in self.oracles.values():
             client.close()
         self.oracles.clear()
+        self._join_replenishing()
+        self._close_spares()
         self.zygote.close()
 
 
@@ -94,305 +151,3 @@ def chosen_workloads(operator: Operator, request: JudgeRequest, device: Device) 
     if not request.workloads:
         raise InputError("judge request: workloads: empty; leave it out for the platform's set")
     return list(dict.fromkeys(request.workloads))
-
-
-@functools.cache
-def hidden_folders() -> tuple[str, ...]:
-    """What no candidate needs to see: operators, results, tests."""
-    root = paths.project_root()
-    return tuple(str(folder) for folder in (paths.operators_dir(), root / "results", root / "tests") if folder.is_dir())
-
-
-class Evaluation:
-    """One request on its way through the stages."""
-
-    def __init__(
-        self, service: Service, request: JudgeRequest, operator: Operator, workloads: list[str], device: Device
-    ) -> None:
-        self.service = service
-        self.request = request
-        self.operator = operator
-        self.workloads = workloads
-        self.device = device
-        self.draft = Draft(request, operator.name, workloads)
-        self.subjects: list[Subject] = []
-        self.seeds: list[int] = []
-        self.native_before: set[str] = set()
-
-    def run(self) -> dict[str, Any]:
-        try:
-            self._stages()
-        except Fault as fault:
-            if fault is not self.draft.fault:
-                self.draft.fault = fault
-            if fault.status == "invalid_problem":
-                self.service.forget(self.operator)
-        finally:
-            self._close_subjects()
-        return self.draft.body({"seeds": self.seeds, **device_facts(self.device)})
-
-    def _close_subjects(self) -> None:
-        if self.subjects:
-            self.draft.log = self.subjects[0].worker.log() or self.draft.log
-        for subject in self.subjects:
-            subject.worker.close()
-        self.subjects = []
-
-    def _stages(self) -> None:
-        draft, request = self.draft, self.request
-        with draft.running("contract") as entry:
-            source = contract.freeze(request.candidate, self.operator.candidate_name)
-            draft.sha256 = source.sha256
-            draft.evidence += contract.check_text(source, request.framework, request.mode)
-            entry["checks"] = 3
-            against = self._freeze_against()
-        with draft.running("compile") as entry:
-            candidate = self._candidate("candidate", source)
-            entry["checks"] = 1
-        with devices.lock(self.device):
-            oracle = self.service.oracle(self.operator, self.device)
-            self._problem(oracle)
-            self._correct(candidate, oracle)
-            if request.depth in ("race", "full"):
-                candidate = self._timed(source, against, oracle)
-            else:
-                draft.skip("timing", f"depth {request.depth}")
-            if request.depth in ("correctness", "full"):
-                self._policy(candidate)
-            else:
-                draft.skip("policy", f"depth {request.depth}")
-            if request.depth == "full" and against is not None:
-                self._compare(source, against, oracle)
-
-    def _freeze_against(self) -> contract.Source | None:
-        if self.request.against is None:
-            return None
-        try:
-            source = contract.freeze(self.request.against, self.operator.candidate_name)
-        except Fault as fault:
-            raise InputError(f"judge request: against: {fault.sentence}") from None
-        self.draft.against = {"label": self.request.against_label, "sha256": source.sha256}
-        return source
-
-    def _subject(self, label: str, contender: str | None, sha256: str = "") -> Subject:
-        config = {"layout": self.operator.layout, "contender": contender, "device": self.device.name}
-        walls: dict[str, Any] = {"bound_memory": self.device.bound_memory}
-        if contender is None:
-            walls |= {"hidden": self._hidden(), "build": self.service.zygote.build_folder(sha256)}
-        else:
-            config["operator_dir"] = str(self.operator.source)
-            walls["build"] = reference_cache()
-        worker = self.service.worker("candidate" if contender is None else "contender", config, **walls)
-        return Subject(label, worker, self.operator, self.request.call_timeout_s, self.request.compile_timeout_s)
-
-    def _hidden(self) -> list[str]:
-        folders = [
-            str(self.operator.directory),
-            *hidden_folders(),
-            self.service.zygote.builds,
-            os.path.dirname(os.path.abspath(self.request.candidate)),
-        ]
-        results = Path.cwd() / "results"
-        return list(dict.fromkeys([*folders, *([str(results)] if results.is_dir() else [])]))
-
-    def _candidate(self, label: str, source: contract.Source) -> Subject:
-        """A walled child with the kernel imported."""
-        subject = self._subject(label, None, source.sha256)
-        if label == "candidate":
-            self.subjects.insert(0, subject)
-            self.draft.isolation = isolation(subject.worker.missing)
-        else:
-            self.subjects.append(subject)
-        subject.calibrate()
-        if label == "candidate":
-            self.native_before = policy.native_files(subject.worker.pid)
-        subject.load(f"kernel_{source.sha256[:12]}.py", source.text)
-        return subject
-
-    def _problem(self, oracle: OracleClient) -> None:
-        """Soundness of the operator, over the requested workloads and then the rest of the platform's set; kept."""
-        key = (str(self.operator.source), self.operator.digest())
-        with self.draft.running("problem") as entry:
-            if key not in self.service.sound:
-                try:
-                    self.service.sound[key] = problem.check(self.operator, oracle, self._proving_workloads())
-                except Fault as fault:
-                    self.service.sound[key] = fault
-            known = self.service.sound[key]
-            if isinstance(known, Fault):
-                raise known
-            entry["checks"], note = known
-            if note:
-                entry["note"] = note
-
-    def _proving_workloads(self) -> list[str]:
-        return list(dict.fromkeys([*self.workloads, *self.operator.workload_ids(self.device.workload_set)]))
-
-    def _correct(self, candidate: Subject, oracle: OracleClient) -> None:
-        """Smoke and, unless only that was asked, all workloads, edge workloads, seeds and regimes."""
-        check = Correctness(candidate, oracle)
-        try:
-            with self.draft.running("smoke") as entry:
-                check.smoke(self.workloads[0])
-                entry["checks"] = total(check.reports)
-            if self.request.depth in ("smoke", "race"):
-                self.draft.skip("correctness", f"depth {self.request.depth}")
-                return
-            with self.draft.running("correctness") as entry:
-                regimes = regimes_by_workload(self.workloads, self.operator.value_regimes)
-                for workload in self.workloads:
-                    check.full(workload, self.request.seeds, regimes[workload])
-                for workload in self.operator.edge_workloads:
-                    check.full(workload, 1, [])
-                entry["checks"] = total(check.reports)
-            self.draft.stages.append(
-                {
-                    "name": "determinism",
-                    "status": "passed",
-                    "checks": len(check.reports),
-                    "note": "equal bits in repeated calls"
-                    if self.operator.deterministic
-                    else "contract allows other bits",
-                }
-            )
-        finally:
-            self.seeds = check.seeds
-            failed = self.draft.fault.workload if self.draft.fault is not None else None
-            self.draft.correctness = {key: report.entry(key != failed) for key, report in check.reports.items()}
-            if self.draft.fault is not None and self.draft.fault.reason == "nondeterministic":
-                self.draft.stage = "determinism"
-
-    def _timed(self, source: contract.Source, against: contract.Source | None, oracle: OracleClient) -> Subject:
-        """Time the candidate, in a process that was treated like every contender's from its start; returns it.
-
-        A race spares that process: what it saw is one smoke check, and its winner is judged in full anyway.
-        """
-        notes: list[str] = []
-        with self.draft.running("timing") as entry:
-            if self.request.depth == "race":
-                candidate = self.subjects[0]
-            else:
-                self._close_subjects()
-                candidate = self._candidate("candidate", source)
-            self._first_calls(candidate, oracle)
-            policy.check_background(candidate)
-            contenders = self._contenders(against, oracle, notes)
-            times = {}
-            for workload in self.workloads:
-                try:
-                    times[workload] = timing.time_workload(
-                        [candidate, *contenders],
-                        oracle,
-                        workload,
-                        self.request.samples,
-                        timing.RACE_VERIFIED if self.request.depth == "race" else timing.MIN_VERIFIED,
-                    )
-                except Fault as fault:
-                    fault.workload = fault.workload or workload
-                    raise
-            self.draft.timing = timing.summary(times, self.request.floors_us, self.request.confidence, notes)
-            entry["checks"] = sum(item.verified for item in times.values())
-            timing.check_floor(self.draft.timing)
-            policy.check_background(candidate)
-            return candidate
-
-    def _contenders(self, against: contract.Source | None, oracle: OracleClient, notes: list[str]) -> list[Subject]:
-        """The other kernels, each in a child of its own; one that cannot run is left out and named in the notes."""
-        found: list[Subject] = []
-        for name in self.request.contenders:
-            subject = self._subject(name, name)
-            self.subjects.append(subject)
-            try:
-                subject.calibrate()
-                self._first_calls(subject, oracle)
-            except Fault as fault:
-                notes.append(f"{name} left out: {fault.sentence}")
-                continue
-            found.append(subject)
-        if against is not None:
-            found.append(self._try_against(against, oracle))
-        return found
-
-    def _first_calls(self, subject: Subject, oracle: OracleClient) -> None:
-        """Every workload once: what fails on one is not timed on any."""
-        check = Correctness(subject, oracle)
-        for workload in self.workloads:
-            check.smoke(workload, poison=None)
-
-    def _try_against(self, against: contract.Source, oracle: OracleClient) -> Subject:
-        try:
-            subject = self._candidate(self.request.against_label, against)
-            self._first_calls(subject, oracle)
-        except Fault as fault:
-            raise InputError(
-                f"judge request: against: {self.request.against} does not work: {fault.sentence}"
-            ) from None
-        return subject
-
-    def _compare(self, source: contract.Source, against: contract.Source, oracle: OracleClient) -> None:
-        """The candidate must be faster, and be it again when both run in processes of their own anew.
-
-        Where memory happens to lie makes one process a few per cent faster than the next; an interval over the samples
-        of one pair of processes does not know that.
-        """
-        label, wanted = self.request.against_label, self.request.min_improvement
-        assert self.draft.timing is not None
-        with self.draft.running("timing") as entry:
-            entry |= {"note": f"comparison with {label}", "checks": 1}
-            timing.check_faster(self.draft.timing, label, wanted)
-            self._close_subjects()
-            fresh = [self._candidate("candidate", source), self._candidate(label, against)]
-            samples = max(CONFIRMING_SAMPLES, self.request.samples // 2)
-            times = {workload: timing.time_workload(fresh, oracle, workload, samples) for workload in self.workloads}
-            found = timing.summary(times, {}, self.request.confidence, [])["geomean"][label]
-            entry["checks"] = 2
-            timing.check_confirmed(found, label, wanted)
-            self.draft.timing["notes"].append(
-                f"confirmed in fresh processes: {found['value']:.3f} ({found['low']:.3f} to {found['high']:.3f}) "
-                f"times the {label}'s speed"
-            )
-
-    def _policy(self, candidate: Subject) -> None:
-        with self.draft.running("policy") as entry:
-            try:
-                reply = policy.profile(candidate)
-                self.draft.own_share, evidence = policy.judge(reply, self.request.framework, self.request.mode)
-            except (KeyError, TypeError, ValueError):
-                raise Fault(
-                    "protocol_error", "the kernel's process gave a profile of the wrong form", candidate.worker.log()
-                ) from None
-            self.draft.evidence += evidence
-            loaded = policy.foreign_files(
-                self.native_before,
-                policy.native_files(candidate.worker.pid),
-                (candidate.worker.private, candidate.worker.build),
-            )
-            entry["checks"] = 2
-            if loaded:
-                self.draft.evidence.append(f"native files loaded: {', '.join(loaded[:5])}")
-                if self.request.mode == "production":
-                    raise Fault("external_loading", f"native code was loaded from {loaded[0]}")
-
-
-def total(reports: dict[str, Report]) -> int:
-    return sum(report.checks for report in reports.values())
-
-
-def isolation(missing: list[str]) -> dict[str, Any]:
-    """verdict.isolation from the protections that could not be had."""
-    walls = {"user and mount namespaces", "network namespace", "process-id namespace"}
-    return {"level": "process" if walls & set(missing) else "namespaces", "missing": list(missing)}
-
-
-@functools.cache
-def device_facts(device: Device) -> dict[str, Any]:
-    return devices.facts(device)
-
-
-@functools.cache
-def reference_cache() -> str:
-    """Compile cache of the judge's own compiled contender; no candidate can write there."""
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    folder = home / "kernelwright" / f"reference-{torch.__version__}"
-    folder.mkdir(parents=True, exist_ok=True)
-    return str(folder)

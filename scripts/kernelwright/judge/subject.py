@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,11 +21,26 @@ from kernelwright.sandbox import processes
 
 CALIBRATION_CALLS = (1, 128)
 CALIBRATION_REPEATS = 15
+SAMPLE_NS = 2_000_000  # a sample lasts at least this long, or as long as MAX_CALLS or the memory allow
+MAX_CALLS = 256
+MAX_STAGED_BYTES = 64 << 20
+ONE_CALL = encode({"op": "batch", "sets": [0]})
+METHOD = (
+    "wall clock of the judge around a batch of calls in the kernel's process, less an empty batch measured there "
+    "before the kernel was loaded; new input values and addresses for every sample, written by the judge just before "
+    "(warm where they fit the last-level cache); contenders interleaved in a random order and its reverse, in "
+    "processes that are stopped in between, each thread on a core of its own; outputs of secretly chosen timed calls "
+    "verified"
+)
 
 
 @dataclass
 class Subject:
     """A worker that runs one kernel. Its arena is a copy of the judge's: what it writes there harms only itself."""
+
+    device_type = "cpu"
+    method = METHOD
+    queues = False  # the device has a clock of its own beside the wall clock
 
     label: str
     worker: Worker
@@ -34,6 +50,7 @@ class Subject:
     sets: InputSets | None = None
     arena: Arena | None = None
     input_spans: list[tuple[int, int, str]] = field(default_factory=list)  # address, bytes, input
+    output_names: Any = None  # of the last sample's outputs where they were returned by name
     floor_ns: tuple[float, float] = (0.0, 0.0)  # of an empty batch: per batch, per call
 
     def calibrate(self) -> None:
@@ -73,17 +90,28 @@ class Subject:
         arena = None
         if self.operator.layout == "kernelbench":
             reply, arena = oracle.construct(workload)
+            arena = self.handover(arena)
             message |= {"size": reply["size"], "specs": reply["specs"]}
             fds = (arena.fd,)
         self.worker.ask(message, self.compile_timeout_s, fds)
         self.worker.stop()
 
+    def handover(self, arena: Arena) -> Arena:
+        """An arena of the oracle's as this child may have it."""
+        return arena
+
+    def own_copy(self, size: int) -> tuple[Arena, tuple[int, ...]]:
+        """Memory for a copy of input sets, and the descriptors by which the child maps it."""
+        made = Arena(size)
+        return made, (made.fd,)
+
     def attach(self, sets: InputSets) -> None:
         """Give the child its own copy of input sets."""
-        self.sets, self.arena = sets, Arena(sets.arena.size)
+        self.sets = sets
+        self.arena, fds = self.own_copy(sets.arena.size)
         self.arena.bytes.copy_(sets.arena.bytes)
         message = {"op": "attach", "key": sets.key, "size": self.arena.size, "sets": sets.specs}
-        reply = self.worker.ask(message, self.call_timeout_s, (self.arena.fd,))
+        reply = self.worker.ask(message, self.call_timeout_s, fds)
         self.worker.stop()
         try:
             self.input_spans = [
@@ -111,11 +139,10 @@ class Subject:
         message = {"op": "call", "set": index, "poison": poison, "keep": keep}
         reply = self.worker.ask(message, timeout_s or self.call_timeout_s)
         self.worker.stop()
-        if reply.get("broken"):
+        broken = self.broken(reply)
+        if broken:
             raise Fault(
-                "out_of_bounds_write",
-                f"memory around an allocation of {reply['broken'][0]} was written",
-                self.worker.log(),
+                "out_of_bounds_write", f"memory around an allocation of {broken[0]} was written", self.worker.log()
             )
         try:
             return [dict(fact) for fact in reply["outputs"]]
@@ -123,6 +150,63 @@ class Subject:
             raise Fault(
                 "protocol_error", "the kernel's process gave an answer of the wrong form", self.worker.log()
             ) from None
+
+    def broken(self, reply: dict[str, Any]) -> list[str]:
+        """Allocations of a call whose guard bands were written, in words."""
+        found = reply.get("broken")
+        return [str(item) for item in found] if isinstance(found, list) else []
+
+    def warm_up(self, calls: int) -> float:
+        """Nanoseconds of one call after the first, which may build or tune; of `calls` further ones the fastest."""
+        limits = [self.compile_timeout_s] + [self.call_timeout_s] * calls
+        elapsed = []
+        for limit in limits:
+            self.restore()
+            elapsed.append(self.worker.timed(ONE_CALL, limit)[1])
+        return 1000 * self.call_us(min(elapsed[1:]), 1)
+
+    def calls_for(self, call_ns: float, set_bytes: int) -> int:
+        """Calls per sample: enough for SAMPLE_NS, no more than the staged inputs allow."""
+        return max(1, min(math.ceil(SAMPLE_NS / call_ns), MAX_CALLS, MAX_STAGED_BYTES // set_bytes))
+
+    def can_queue(self) -> bool:
+        """True when calls can be put on the device's queue before they run, which its own clock needs."""
+        return False
+
+    def use_clock(self, queued: bool) -> None:
+        """Time by the device's clock or by the wall clock from now on."""
+
+    def sample(self, chosen: list[int], verify: bool = True) -> tuple[float, Any]:
+        """Microseconds per call of a batch on the chosen sets with new values, and the addresses of its outputs.
+
+        `verify`: the outputs are going to be verified.
+        """
+        # One call on the values of the last round: every kernel starts with its own memory and code in the caches.
+        self.worker.timed(ONE_CALL, self.call_timeout_s)
+        self.restore()
+        calls = len(chosen)
+        reply, elapsed = self.worker.timed(encode({"op": "batch", "sets": chosen}), self.call_timeout_s * calls)
+        self.output_names = reply.get("names")
+        return self.call_us(elapsed, calls), reply.get("pointers")
+
+    def wall_us(self, calls: int) -> float | None:
+        """Microseconds per call with the host's part where `sample` does not count that; None where it does."""
+        return None
+
+    def check_finished(self) -> None:
+        """The last sample's work was done when the clock said so. Raises Fault."""
+
+    def check_clock(self) -> None:
+        """What the device did between the timed calls agrees with the clock. Raises Fault."""
+
+    def attribution(self, rows: list[Any]) -> tuple[float | None, dict[str, float]]:
+        """Share of a profile's time in the kernel's own work, and microseconds per library operator."""
+        from kernelwright.judge import policy
+
+        return policy.attribution(rows)
+
+    def close(self) -> None:
+        self.worker.close()
 
     def output(self, pointer: Any, spec: Spec) -> torch.Tensor:
         """A returned tensor, copied out of the stopped child, in the layout it must have."""
@@ -159,8 +243,7 @@ class Subject:
 
     def _blame(self, number: int, start: int, end: int) -> None:
         assert self.sets is not None and self.arena is not None
-        changed = torch.zeros(end - start, dtype=torch.bool)
-        torch.ne(self.arena.bytes[start:end], self.sets.arena.bytes[start:end], out=changed)
+        changed = torch.ne(self.arena.bytes[start:end], self.sets.arena.bytes[start:end])
         for spec in self.sets.specs[number]:
             if "scalar" in spec:
                 continue

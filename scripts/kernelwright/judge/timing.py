@@ -8,7 +8,6 @@ one call that is not counted, on old values, so that no kernel profits or suffer
 
 from __future__ import annotations
 
-import math
 import secrets
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,25 +16,15 @@ from kernelwright.judge import inputs as input_sets
 from kernelwright.judge import numerics, statistics
 from kernelwright.judge.faults import Fault
 from kernelwright.judge.inputs import Expected, InputSets, OracleClient, fresh_seed
-from kernelwright.judge.protocol import encode
-from kernelwright.judge.subject import Subject
+from kernelwright.judge.subject import METHOD, Subject
 from kernelwright.sandbox import placement
 
-SAMPLE_NS = 2_000_000  # a sample lasts at least this long, or as long as MAX_CALLS or the memory allow
-MAX_CALLS = 256
-MAX_STAGED_BYTES = 64 << 20
 WARM_UP_CALLS = 3
-ONE_CALL = encode({"op": "batch", "sets": [0]})
 VERIFIED_SHARE = 4  # one round in this many, chosen in secret, and the last round always
+QUEUED_SHARE, QUEUED_VERIFIED = 15, 2  # the same with a queue, where a look costs more than a sample
 MIN_VERIFIED = 3
 RACE_VERIFIED = 1
-METHOD = (
-    "wall clock of the judge around a batch of calls in the kernel's process, less an empty batch measured there "
-    "before the kernel was loaded; new input values and addresses for every sample, written by the judge just before "
-    "(warm where they fit the last-level cache); contenders interleaved in a random order and its reverse, in "
-    "processes that are stopped in between, each thread on a core of its own; outputs of secretly chosen timed calls "
-    "verified"
-)
+QUEUED_ROUNDS = 3
 
 
 @dataclass
@@ -45,6 +34,8 @@ class WorkloadTimes:
     samples_us: dict[str, list[float]] = field(default_factory=dict)
     calls: dict[str, int] = field(default_factory=dict)
     verified: int = 0
+    clock: str = "wall"
+    wall_us: dict[str, float | None] = field(default_factory=dict)  # per call with the host's part, by contender
 
 
 def time_workload(
@@ -55,16 +46,15 @@ def time_workload(
     probe = oracle.build([(workload, fresh_seed(), "normal") for _ in range(2)])
     for subject in subjects:
         subject.attach(probe)
-        placement.release(subject.worker.pid)
-        subject.prepare(oracle, workload)
-        warm_up(subject)  # may build or tune, and starts the kernel's threads
-        placement.spread(subject.worker.pid)
-        times.calls[subject.label] = calls_for(warm_up(subject), probe.set_bytes())
+        times.calls[subject.label] = subject.calls_for(warmed_up(subject, oracle, workload), probe.set_bytes())
+    choose_clock(subjects, times)
     count = max(2, *times.calls.values())
     sets = oracle.build([(workload, fresh_seed(), "normal") for _ in range(count)])
     for subject in subjects:
         subject.attach(sets)
-    verified = verified_rounds(samples, least_verified)
+    queued = subjects[0].queues
+    least, share = (min(least_verified, QUEUED_VERIFIED), QUEUED_SHARE) if queued else (least_verified, VERIFIED_SHARE)
+    verified = verified_rounds(samples, least, share)
     order = list(subjects)
     for number in range(samples):
         if number % 2 == 0:
@@ -72,30 +62,64 @@ def time_workload(
         else:
             order.reverse()
         play_round(order, subjects[0], sets, oracle, times, number in verified)
+    for subject in subjects:
+        subject.check_clock()
+        times.wall_us[subject.label] = subject.wall_us(times.calls[subject.label])
     oracle.drop(probe)
     oracle.drop(sets)
     return times
 
 
-def warm_up(subject: Subject) -> float:
-    """Nanoseconds of one call after the first few, which may build or tune."""
-    limits = [subject.compile_timeout_s] + [subject.call_timeout_s] * (WARM_UP_CALLS + 1)
-    elapsed = []
-    for limit in limits:
-        subject.restore()
-        elapsed.append(subject.worker.timed(ONE_CALL, limit)[1])
-    return 1000 * subject.call_us(min(elapsed[1:]), 1)
+def check_queued(subject: Subject, oracle: OracleClient, workload: str) -> int:
+    """On a device with a queue: calls queued on old values, run on new ones, must give right results. Checks made.
+
+    Work on a stream that nothing orders after the caller's has used the old values, and work that nobody waits for
+    ends too late. The subject has been prepared for the workload.
+    """
+    if not subject.queues:
+        return 0
+    sets = oracle.build([(workload, fresh_seed(), "normal") for _ in range(2)])
+    try:
+        subject.attach(sets)
+        subject.warm_up(1)
+        if not subject.can_queue():
+            return 0
+        subject.use_clock(True)
+        for _ in range(QUEUED_ROUNDS):
+            input_sets.refresh(sets, subject.operator.inputs)
+            verify_batch(subject, sets, oracle, [0, 1], subject.sample([0, 1])[1])
+        subject.check_clock()
+    except Fault as fault:
+        fault.workload = fault.workload or workload
+        raise
+    finally:
+        subject.use_clock(False)
+        oracle.drop(sets)
+    return QUEUED_ROUNDS
 
 
-def calls_for(call_ns: float, set_bytes: int) -> int:
-    """Calls per sample: enough for SAMPLE_NS, no more than the staged inputs allow."""
-    wanted = math.ceil(SAMPLE_NS / call_ns)
-    return max(1, min(wanted, MAX_CALLS, MAX_STAGED_BYTES // set_bytes))
+def warmed_up(subject: Subject, oracle: OracleClient, workload: str) -> float:
+    """Nanoseconds of one call of the prepared kernel after the first few, which may build, tune or start threads."""
+    if not subject.queues:
+        placement.release(subject.worker.pid)
+    subject.prepare(oracle, workload)
+    subject.warm_up(WARM_UP_CALLS + 1)
+    if not subject.queues:
+        placement.spread(subject.worker.pid)
+    return subject.warm_up(WARM_UP_CALLS + 1)
 
 
-def verified_rounds(samples: int, least: int = MIN_VERIFIED) -> set[int]:
+def choose_clock(subjects: list[Subject], times: WorkloadTimes) -> None:
+    """One clock for all: the device's where every kernel can be queued, else the wall clock."""
+    queued = all(subject.can_queue() for subject in subjects)
+    times.clock = "device" if queued else "wall"
+    for subject in subjects:
+        subject.use_clock(queued)
+
+
+def verified_rounds(samples: int, least: int = MIN_VERIFIED, share: int = VERIFIED_SHARE) -> set[int]:
     """Rounds whose outputs are verified: secret ones, at least `least` where there are so many, and the last."""
-    wanted = min(samples, max(least, samples // VERIFIED_SHARE))
+    wanted = min(samples, max(least, samples // share))
     return {samples - 1, *secrets.SystemRandom().sample(range(samples), wanted)}
 
 
@@ -106,15 +130,11 @@ def play_round(
     input_sets.refresh(sets, candidate.operator.inputs)
     to_verify: tuple[list[int], Any] = ([], None)
     for subject in order:
-        # One call on the values of the last round: every kernel starts with its own memory and code in the caches.
-        subject.worker.timed(ONE_CALL, subject.call_timeout_s)
-        subject.restore()
-        calls = times.calls[subject.label]
-        chosen = secrets.SystemRandom().sample(range(len(sets.specs)), calls)
-        reply, elapsed = subject.worker.timed(encode({"op": "batch", "sets": chosen}), subject.call_timeout_s * calls)
-        times.samples_us[subject.label].append(subject.call_us(elapsed, calls))
+        chosen = secrets.SystemRandom().sample(range(len(sets.specs)), times.calls[subject.label])
+        micros, pointers = subject.sample(chosen, verify and subject is candidate)
+        times.samples_us[subject.label].append(micros)
         if subject is candidate:
-            to_verify = (chosen, reply.get("pointers"))
+            to_verify = (chosen, pointers)
     if verify:
         verify_batch(candidate, sets, oracle, *to_verify)
         times.verified += 1
@@ -131,17 +151,25 @@ def verify_batch(subject: Subject, sets: InputSets, oracle: OracleClient, chosen
         expected = oracle.expect(sets, chosen[pick])
         if not isinstance(pointers[pick], list) or len(pointers[pick]) != len(expected.outputs):
             raise Fault("wrong_in_timed_call", "a timed call returned another number of outputs", subject.worker.log())
-        ordered = pointers[pick]
+        ordered = by_position(pointers[pick], subject.output_names, expected.outputs)
         collected.append((expected, subject.collect(ordered, expected, chosen[pick])))
         spans += [
             (pointer, expected.specs[name]["span"])
             for name, pointer in zip(expected.outputs, ordered, strict=True)
             if expected.specs[name].get("span") and name not in expected.aliases
         ]
-    check_reuse(subject, pointers, expected)
+    check_reuse(subject, [by_position(item, subject.output_names, expected.outputs) for item in pointers], expected)
+    subject.check_finished()
     subject.check_untouched()
     for expected, results in collected:
         check_results(subject, results, expected)
+
+
+def by_position(pointers: Any, names: Any, wanted: list[str]) -> Any:
+    """Addresses in the order of the reference's outputs, where a mapping was returned in another."""
+    if not isinstance(names, list) or not isinstance(pointers, list) or sorted(map(str, names)) != sorted(wanted):
+        return pointers
+    return [dict(zip(names, pointers, strict=False)).get(name, 0) for name in wanted]
 
 
 def check_reuse(subject: Subject, pointers: list[Any], expected: Expected) -> None:
@@ -164,7 +192,11 @@ def check_results(subject: Subject, results: dict[str, Any], expected: Expected)
 
 
 def summary(
-    times: dict[str, WorkloadTimes], floors_us: dict[str, float | None], confidence: float, notes: list[str]
+    times: dict[str, WorkloadTimes],
+    floors_us: dict[str, float | None],
+    confidence: float,
+    notes: list[str],
+    method: str = METHOD,
 ) -> dict[str, Any]:
     """verdict.timing from the raw samples."""
     workloads = {key: workload_entry(item, floors_us.get(key), confidence) for key, item in times.items()}
@@ -174,12 +206,13 @@ def summary(
         for label in others
     }
     geomean = {label: statistics.geomean_speedup(pair, confidence) for label, pair in pairs.items()}
-    return {"method": METHOD, "workloads": workloads, "geomean": geomean, "notes": notes}
+    return {"method": method, "workloads": workloads, "geomean": geomean, "notes": notes}
 
 
 def workload_entry(times: WorkloadTimes, floor_us: float | None, confidence: float) -> dict[str, Any]:
     latency = {
-        label: statistics.latency(values, confidence, times.calls[label]) for label, values in times.samples_us.items()
+        label: {**statistics.latency(values, confidence, times.calls[label]), **clock_entry(times, label)}
+        for label, values in times.samples_us.items()
     }
     own = latency.pop("candidate")
     speedup = {
@@ -188,6 +221,13 @@ def workload_entry(times: WorkloadTimes, floor_us: float | None, confidence: flo
     }
     share = floor_us / own["median_us"] if floor_us else None
     return {"candidate": own, "contenders": latency, "speedup": speedup, "floor_us": floor_us, "share_of_floor": share}
+
+
+def clock_entry(times: WorkloadTimes, label: str) -> dict[str, Any]:
+    """Which clock the samples are of, and the latency with the host's part where it is another."""
+    if times.clock == "wall":
+        return {}
+    return {"clock": times.clock, "wall_us": times.wall_us.get(label)}
 
 
 def check_floor(timing: dict[str, Any]) -> None:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +114,8 @@ class Worker:
         self.private = private
         self.build = walls.build_mount(private)
         self.closed = False
+        self.on_close: Callable[[], None] | None = None
+        self.settle: Callable[[], None] = lambda: None  # what this process wrote into shared memory is there
         try:
             hello, _ = self.channel.receive(START_TIMEOUT_S)
             self.pid, self.missing = int(hello["pid"]), list(hello["missing"])
@@ -129,6 +132,7 @@ class Worker:
         self, message: dict[str, Any], timeout_s: float, fds: tuple[int, ...] = ()
     ) -> tuple[dict[str, Any], list[int]]:
         self._unasked()
+        self.settle()
         processes.resume(self.pid)
         try:
             reply, got = self.channel.ask(message, fds, timeout_s)
@@ -139,6 +143,7 @@ class Worker:
     def timed(self, data: bytes, timeout_s: float) -> tuple[dict[str, Any], int]:
         """Send an encoded message; the answer and the nanoseconds until it came. The child is stopped around it."""
         self._unasked()
+        self.settle()
         start = time.perf_counter_ns()
         try:
             self.channel.send_bytes(data)
@@ -149,6 +154,34 @@ class Worker:
         elapsed = time.perf_counter_ns() - start
         self.stop()
         return self._checked(reply), elapsed
+
+    def post(self, message: dict[str, Any]) -> None:
+        """A question whose answer `finish` takes later; the child works on it meanwhile."""
+        processes.resume(self.pid)
+        try:
+            self.channel.send(message)
+        except (Closed, TimedOut) as error:
+            raise self._fault(error, message, 0.0) from None
+
+    def begin(self, message: dict[str, Any], limit_s: float) -> dict[str, Any] | None:
+        """A question whose answer may have to wait for something: None when it has not come within `limit_s`."""
+        self._unasked()
+        self.settle()
+        processes.resume(self.pid)
+        try:
+            self.channel.send(message)
+            return self._checked(self.channel.receive(limit_s)[0])
+        except TimedOut:
+            return None
+        except (Closed, Malformed) as error:
+            raise self._fault(error, message, limit_s) from None
+
+    def finish(self, message: dict[str, Any], limit_s: float) -> dict[str, Any]:
+        """The answer to a question that was begun."""
+        try:
+            return self._checked(self.channel.receive(limit_s)[0])
+        except (Closed, TimedOut, Malformed) as error:
+            raise self._fault(error, message, limit_s) from None
 
     def stop(self) -> None:
         """After this nothing in the process runs, its threads included."""
@@ -170,6 +203,12 @@ class Worker:
         text = os.pread(self.log_fd, LOG_CHARS, max(0, size - LOG_CHARS)).decode(errors="replace")
         return "".join(line for line in text.splitlines(keepends=True) if not line.startswith(PROFILER_NOISE))
 
+    def closing(self) -> None:
+        """What is to be kept of a child that has been killed."""
+        keep, self.on_close = self.on_close, None
+        if keep is not None:
+            keep()
+
     def close(self) -> None:
         if self.closed:
             return
@@ -177,6 +216,7 @@ class Worker:
         self.channel.close()
         processes.kill_tree(self.supervisor)
         shutil.rmtree(self.private, ignore_errors=True)
+        self.closing()
         with contextlib.suppress(OSError):
             os.close(self.log_fd)
 

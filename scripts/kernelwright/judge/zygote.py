@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import importlib.util
 import os
 import signal
 import socket
@@ -49,8 +50,8 @@ def fork_on_request(control: Channel) -> NoReturn:
 def warm_up() -> None:
     """Import what children need; compute nothing, for OpenMP's threads do not survive a fork."""
     import torch
-    import torch.utils.cpp_extension
 
+    import_builders(torch)
     import kernelwright.judge.child
     import kernelwright.judge.oracle
     import kernelwright.operators.runtime  # noqa: F401
@@ -58,6 +59,22 @@ def warm_up() -> None:
     torch.set_grad_enabled(False)
     gc.collect()
     gc.freeze()  # a collection in a fork would otherwise touch, and so copy, every page of torch's objects
+
+
+def import_builders(torch: Any) -> None:
+    """torch's extension builder and, beside a GPU, Triton. The builder asks for devices, which would start CUDA here."""
+    beside_gpu = os.path.exists("/dev/nvidiactl")
+    asks = torch.cuda.is_available
+    if beside_gpu:
+        torch.cuda.is_available = lambda: True
+    try:
+        importlib.import_module("torch.utils.cpp_extension")
+        if beside_gpu and importlib.util.find_spec("triton") is not None:
+            importlib.import_module("triton.language")
+            importlib.import_module("triton.compiler.compiler")
+            importlib.import_module("torch.profiler")
+    finally:
+        torch.cuda.is_available = asks
 
 
 def become(message: dict[str, Any], fds: list[int]) -> None:

@@ -58,6 +58,13 @@ def children(pid: int) -> list[int]:
     return found
 
 
+def kill_now(pid: int) -> None:
+    """SIGKILL to a process and everything below it, without waiting for their end."""
+    for member in (*descendants(pid), pid):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(member, signal.SIGKILL)
+
+
 def kill_tree(pid: int, patience_s: float = 2.0) -> None:
     """SIGKILL to a process and everything below it, until nothing new appears and all of it has ended."""
     deadline = time.monotonic() + patience_s

@@ -22,6 +22,9 @@ KEEP_ENVIRONMENT = (
     "CUDA_HOME",
     "CUDA_PATH",
     "CUDA_VISIBLE_DEVICES",
+    "CUDAHOSTCXX",
+    "TORCH_CUDA_ARCH_LIST",
+    "LIBRARY_PATH",
     "ROCM_PATH",
     "CC",
     "CXX",
@@ -128,6 +131,18 @@ def hide(plan: Plan) -> list[str]:
 
 def inside(path: str, folder: str) -> bool:
     return os.path.commonpath([os.path.realpath(path), os.path.realpath(folder)]) == os.path.realpath(folder)
+
+
+def outermost(folders: Sequence[str], private_root: str) -> list[str]:
+    """Folders to hide without those that lie in another that will be hidden, so that one list serves many operators."""
+    covering = [
+        folder
+        for folder in folders
+        if os.path.isdir(folder) and not holds_interpreter(folder) and not inside(private_root, folder)
+    ]
+    return sorted(
+        folder for folder in set(folders) if not any(other != folder and inside(folder, other) for other in covering)
+    )
 
 
 def holds_interpreter(folder: str) -> bool:

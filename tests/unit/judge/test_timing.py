@@ -1,24 +1,25 @@
 from __future__ import annotations
 
 import pytest
-from kernelwright.judge import policy, timing
+from kernelwright.judge import policy, subject, timing
 from kernelwright.judge.faults import Fault
 from kernelwright.judge.subject import Subject
 
 
 def test_calls_fill_a_sample_within_the_memory_limit() -> None:
-    assert timing.calls_for(10_000, 1000) == 200
-    assert timing.calls_for(100, 1000) == timing.MAX_CALLS
-    assert timing.calls_for(10_000_000, 1000) == 1
-    assert timing.calls_for(10_000, timing.MAX_STAGED_BYTES // 3) == 3
-    assert timing.calls_for(10_000, timing.MAX_STAGED_BYTES * 2) == 1
+    chosen = Subject("candidate", worker=None, operator=None, call_timeout_s=1, compile_timeout_s=1).calls_for  # type: ignore[arg-type]
+    assert chosen(10_000, 1000) == 200
+    assert chosen(100, 1000) == subject.MAX_CALLS
+    assert chosen(10_000_000, 1000) == 1
+    assert chosen(10_000, subject.MAX_STAGED_BYTES // 3) == 3
+    assert chosen(10_000, subject.MAX_STAGED_BYTES * 2) == 1
 
 
 def test_overhead_is_taken_off_but_never_more_than_half() -> None:
-    subject = Subject("candidate", worker=None, operator=None, call_timeout_s=1, compile_timeout_s=1)  # type: ignore[arg-type]
-    subject.floor_ns = (50_000.0, 500.0)
-    assert subject.call_us(2_000_000, 100) == pytest.approx(19.0)
-    assert subject.call_us(80_000, 1) == pytest.approx(40.0)
+    timed = Subject("candidate", worker=None, operator=None, call_timeout_s=1, compile_timeout_s=1)  # type: ignore[arg-type]
+    timed.floor_ns = (50_000.0, 500.0)
+    assert timed.call_us(2_000_000, 100) == pytest.approx(19.0)
+    assert timed.call_us(80_000, 1) == pytest.approx(40.0)
 
 
 def test_the_last_round_is_always_verified_and_others_are_chosen() -> None:
