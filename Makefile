@@ -12,6 +12,7 @@ WHERE := $(call flag,OP_DIR,operator-dir) $(call flag,PLATFORM,platform) $(call 
 LIMITS := $(call flag,MAX_ITERS,max-iters) $(call flag,TOKEN_BUDGET,token-budget) $(call flag,TARGET_UTIL,target-util) \
 	$(call flag,MAX_STALL,max-stall) $(call flag,BUCKETS,buckets)
 HOW := $(call flag,AGENT,agent) $(call flag,PROFILE,profile) $(call flag,JOBS,jobs) $(call flag,CONFIG,config) --results $(RESULTS)
+NAMES := $(if $(OP_DIR),$(basename $(notdir $(patsubst %/,%,$(OP_DIR)))),$(OP))
 OPERATORS := $(if $(OP_DIR),,--operator $(OP))
 
 .PHONY: help setup optimize judge report watch doctor wiki bench test lint format containers clean
@@ -32,10 +33,10 @@ judge: setup  ## judge one kernel: OP=rms_norm CANDIDATE=kernel.py [AGAINST=othe
 		$(call flag,FRAMEWORK,framework) $(call flag,MODE,mode) $(call flag,AGAINST,against) $(call flag,JSON,json)
 
 report: setup  ## render the reports of OP again, running nothing else
-	@$(KW) report all --results $(RESULTS) --operator $(OP)
+	@$(KW) report all --results $(RESULTS) --operator $(NAMES)
 
 watch: setup  ## live progress of OP in the terminal
-	@$(KW) watch --results $(RESULTS) --operator $(OP)
+	@$(KW) watch --results $(RESULTS) --operator $(NAMES)
 
 doctor: setup  ## what this machine has, what is missing and how to get it
 	@$(KW) doctor

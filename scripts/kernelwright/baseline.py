@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import io
 import sys
 import tokenize
@@ -43,11 +44,13 @@ def kernel_source(operator: operators.Operator) -> str:
 
 
 def judge(specs: dict[str, Any], config: dict[str, Any], operator_dir: Path, kernel: Path) -> tuple[dict, dict]:
-    """Verdict body and facts of V0 over all workloads of the platform."""
+    """Verdict body and facts of V0 over all workloads of the platform.
+
+    Always with libraries allowed: the reference is made of them, and what ships is judged in the campaign's own mode.
+    """
     contenders = ("reference", "compiled")
-    return judging.evaluate(
-        judging.request(specs, config, operator_dir, kernel, list(specs["workloads"]), contenders=contenders)
-    )
+    request = judging.request(specs, config, operator_dir, kernel, list(specs["workloads"]), contenders=contenders)
+    return judging.evaluate(dataclasses.replace(request, mode="leaderboard"))
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -147,6 +147,7 @@ def judge(
     purpose: str,
     against: Path | None = None,
     quick: bool = False,
+    mode: str | None = None,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Verdict body and facts of a kernel's text over all workloads; recorded among the comparisons."""
     candidate = job.folder / label / "kernel.py"
@@ -164,6 +165,8 @@ def judge(
     )
     if quick:
         request = dataclasses.replace(request, samples=min(QUICK_SAMPLES, request.samples))
+    if mode is not None:
+        request = dataclasses.replace(request, mode=mode)
     if against is not None:  # any gain that is certain is worth a dispatcher
         request = dataclasses.replace(request, min_improvement=0.0)
     body, facts = judging.evaluate(request)
@@ -193,8 +196,8 @@ def ship_single(job: Job, singles: Sequence[Part], reason: str, why: str, gain: 
     """The first of `singles` that the full verdict accepts, else the baseline with whatever its verdict is."""
     for part in singles:
         text = emit.alone(part.text, notes_of(job, [part]))
-        body, facts = judge(job, text, part.label, "final")
-        is_baseline = part.version == 0
+        is_baseline = part.version == 0  # the reference is made of library calls in every mode
+        body, facts = judge(job, text, part.label, "final", mode="leaderboard" if is_baseline else None)
         if body["status"] == "accepted" or is_baseline:
             if is_baseline and reason == "one_kernel":
                 reason, why = "only_baseline", "No version was accepted on all workloads."

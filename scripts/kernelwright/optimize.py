@@ -96,8 +96,9 @@ def summary(run: Run) -> None:
     """Say for each campaign what it came to and where the report lies."""
     for campaign in run.campaigns:
         name = f"{campaign.operator} {campaign.platform} {campaign.framework}-{campaign.mode}"
-        verdict = campaign.dispatcher / "verdict.json"
-        said = phrases.of_verdict(artifacts.read_json(verdict)) if verdict.exists() else "no dispatcher"
+        files = [campaign.dispatcher / "verdict.json", campaign.dispatcher / "provenance.json"]
+        finished = all(path.exists() for path in files)
+        said = phrases.of_campaign(*map(artifacts.read_json, files)) if finished else "no dispatcher"
         for bucket, failure in campaigns.failures(campaign).items():
             where = f"v{failure['version']:03d} {failure['step']}"
             print(f"{name}: {bucket} FAILED at {where}; log: {campaign.root / failure['log']}")

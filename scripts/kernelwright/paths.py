@@ -67,6 +67,11 @@ class Campaign:
         return self.results / self.operator / self.platform / f"{self.framework}-{self.mode}"
 
     @property
+    def settings(self) -> Path:
+        """Settings of the last run of this campaign."""
+        return self.root / "settings.yaml"
+
+    @property
     def specs(self) -> Path:
         return self.root / "specs.json"
 

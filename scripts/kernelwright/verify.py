@@ -75,10 +75,11 @@ def missing_candidate(episode: Episode) -> dict[str, Any] | None:
     else:
         return None
     note = episode.usage.get("note")
+    added = f" ({note})" if note and note not in why else ""
     return {
         "status": "failed",
         "reason": reason,
-        "sentence": f"No kernel was judged, {why}{f' ({note})' if note else ''}.",
+        "sentence": f"No kernel was judged, {why}{added}.",
         "stage": "candidate",
         "scope": episode.scope,
         "kernel": {"path": None, "sha256": None},

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from kernelwright import artifacts, cli, paths, stop
+from kernelwright.engine import lock
+from kernelwright.errors import InputError
 from kernelwright.report import settings
 
 SYMBOLS = {"accepted": "+", "rejected": "-", "failed": "x", "invalid_problem": "!", "blocked": "."}
@@ -158,20 +160,26 @@ def view(lines: Iterable[Progress]) -> Any:
     return Group(*shown, Text(LEGEND, style="dim")) if shown else Text("no campaign yet")
 
 
-def snapshot(results: Path, operators: Sequence[str], policy: Mapping[str, Any]) -> tuple[list[Progress], bool]:
-    """Lines of every campaign, and whether all of them are done."""
+def snapshot(results: Path, operators: Sequence[str], config: Path | None) -> tuple[list[Progress], bool]:
+    """Lines of every campaign by its own settings or those of `config`, and whether all of them are done.
+
+    Raises InputError when there is none and no run that could begin one.
+    """
     found = paths.Campaign.below(results, operators)
-    lines = [line for campaign in found for line in progress(campaign, policy)]
+    if not found and not lock.held(results):
+        names = ", ".join(operators) or "any operator"
+        raise InputError(f"--operator {names}: no campaign of it in {results}, and no run is working there")
+    lines = [line for one in found for line in progress(one, settings.of_campaign(one, config)["stop"])]
     return lines, bool(found) and all(map(is_done, found))
 
 
-def follow(results: Path, operators: Sequence[str], policy: Mapping[str, Any], interval_s: float) -> None:
+def follow(results: Path, operators: Sequence[str], config: Path | None, interval_s: float) -> None:
     """Redraw until every campaign has its report."""
     from rich.live import Live
 
     with Live(auto_refresh=False) as live:
         while True:
-            lines, done = snapshot(results, operators, policy)
+            lines, done = snapshot(results, operators, config)
             live.update(view(lines), refresh=True)
             if done:
                 return
@@ -186,11 +194,10 @@ def main(argv: list[str] | None = None) -> int:
     flags.add_argument("--once", action="store_true", help="print and exit")
     flags.add_argument("--interval", type=float, default=1.0, help="seconds between two looks")
     arguments = flags.parse_args(argv)
-    policy = settings.of_run(arguments.results, arguments.config)["stop"]
     if not arguments.once:
-        follow(arguments.results, arguments.operator, policy, arguments.interval)
+        follow(arguments.results, arguments.operator, arguments.config, arguments.interval)
         return 0
-    lines, _ = snapshot(arguments.results, arguments.operator, policy)
+    lines, _ = snapshot(arguments.results, arguments.operator, arguments.config)
     cli.console().print(view(lines))
     return 0
 

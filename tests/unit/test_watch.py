@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from kernelwright import artifacts, watch
+from kernelwright.engine import lock
 from kernelwright.report import settings
 from report.fixture import Builder, build
 
@@ -28,7 +29,7 @@ def test_a_whole_campaign(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert "broke in profile of v003" in said
     assert "report" in said.splitlines()[-2]
     artifacts.write_text(campaign.root / "report.json", "{}")
-    assert watch.snapshot(tmp_path, None, POLICY)[1]
+    assert watch.snapshot(tmp_path, [], None)[1]
     assert "done, report.html is there" in printed(tmp_path, capsys)
 
 
@@ -61,14 +62,20 @@ def test_before_the_buckets(tmp_path: Path, made: tuple[str, ...], step: str) ->
     assert [line.step for line in lines] == [step]
 
 
-def test_settings_of_the_run_are_found(tmp_path: Path) -> None:
-    assert settings.of_run(tmp_path)["stop"]["max_stall"] == 3
-    artifacts.write_text(tmp_path / ".run" / "config.yaml", "stop: {max_stall: 7}\n")
-    assert settings.of_run(tmp_path)["stop"]["max_stall"] == 7
+def test_settings_of_the_campaigns_last_run_are_found(tmp_path: Path) -> None:
+    campaign = Builder(tmp_path).campaign
+    assert settings.of_campaign(campaign)["stop"]["max_stall"] == 3
+    artifacts.write_text(campaign.settings, "stop: {max_stall: 7}\n")
+    assert settings.of_campaign(campaign)["stop"]["max_stall"] == 7
+    artifacts.write_text(tmp_path / "other.yaml", "stop: {max_stall: 2}\n")
+    assert settings.of_campaign(campaign, tmp_path / "other.yaml")["stop"]["max_stall"] == 2
 
 
 def test_nothing_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "no campaign yet" in printed(tmp_path, capsys)
+    assert watch.main(["--results", str(tmp_path), "--once"]) == 2
+    assert "no campaign of it" in capsys.readouterr().err
+    with lock.exclusive(tmp_path):
+        assert "no campaign yet" in printed(tmp_path, capsys)
     assert watch.main(["--results", str(tmp_path / "x"), "--once"]) == 2
     assert "no such directory" in capsys.readouterr().err
 
@@ -84,8 +91,8 @@ def test_an_operator_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
 def test_follow_ends_when_every_report_is_there(tmp_path: Path) -> None:
     campaign = build(tmp_path)
     artifacts.write_text(campaign.root / "report.json", "{}")
-    watch.follow(tmp_path, None, POLICY, interval_s=0.01)
-    assert watch.snapshot(tmp_path, None, POLICY)[1]
+    watch.follow(tmp_path, [], None, interval_s=0.01)
+    assert watch.snapshot(tmp_path, [], None)[1]
 
 
 def test_it_starts_without_heavy_imports() -> None:

@@ -29,6 +29,7 @@ from kernelwright.search.templates.base import Facts
 
 NOTHING_LEFT = "the search agent has no untried idea for this bucket"
 LEAST_PROMISE = 0.9  # measured speed over the incumbent's below which another route to the same code is not tried
+COMPILED = ("torch_compile_speedup", "torch_compile_best_speedup")
 NOT_FASTER = ("not_faster",)  # a rejection that still carries a credible time
 
 
@@ -68,7 +69,7 @@ def ideas(
 ) -> list[Idea]:
     """Ideas in the order they are tried: templates (those that act on the top bottleneck first), Inductor, retuning.
 
-    `compiled` is torch.compile's speed over the incumbent's. Its code is not tried again where that was far slower,
+    `compiled` is torch.compile's speed over the incumbent's on its best workload. Its code is not tried again where that was far slower,
     unless launch dominates: there the time is that of its runtime, which the lowering leaves behind.
     """
     found = []
@@ -158,13 +159,15 @@ class SearchAgent:
         bound = bottlenecks[0]["bound"] if bottlenecks else None
         version = int(ctx.incumbent["version"])
         trials = ctx.config["agents"]["search"]["trials"]
-        compiled = ctx.profile["metrics"].get("torch_compile_speedup", {}).get("value")
-        known = ideas(found["matches"], framework, bound, ctx.incumbent_file, version, compiled)
+        mean, best = (ctx.profile["metrics"].get(name, {}).get("value") for name in COMPILED)
+        known = ideas(found["matches"], framework, bound, ctx.incumbent_file, version, best)
         idea = pick(known, ctx.memories, ctx.dropout, trials)
         usage = no_model_usage(time.monotonic() - start)
         cited = list(bottlenecks[0]["evidence"]) if bottlenecks else []
-        if idea is not None and idea.recipe["source"] == "inductor" and compiled is not None:
-            cited.append("torch_compile_speedup")
+        predicted = None  # only torch.compile's code was measured before it is written
+        if idea is not None and idea.recipe["source"] == "inductor" and mean is not None:
+            cited += COMPILED
+            predicted = mean
         evidence = [{"metric": name, **_metric(ctx.profile, name)} for name in cited]
         common = {"evidence": evidence, "wiki": [], "dropout": ctx.dropped_hypotheses, "usage": usage}
         if idea is None:
@@ -185,7 +188,7 @@ class SearchAgent:
             "category": idea.category,
             "change": idea.change,
             "recipe": idea.recipe,
-            "predicted_gain": bottlenecks[0]["expected_gain"] if bottlenecks else None,
+            "predicted_gain": predicted,
         }
 
     def candidate(self, ctx: EpisodeContext, plan: Mapping[str, Any]) -> Outcome:

@@ -44,6 +44,20 @@ def exclusive(results: Path) -> Iterator[None]:
         lock.release()
 
 
+def held(results: Path) -> bool:
+    """True while a run works in the results folder."""
+    path = results / LOCK_NAME
+    if not path.exists():
+        return False
+    probe = FileLock(path)
+    try:
+        probe.acquire(timeout=0)
+    except Timeout:
+        return True
+    probe.release()
+    return False
+
+
 def _owner(path: Path) -> str:
     try:
         facts = json.loads(path.read_text())

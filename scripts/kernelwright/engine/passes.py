@@ -51,8 +51,12 @@ class Run:
         return campaigns.of_config(self.config)
 
     def write_config(self) -> Path:
+        """The settings for Snakemake; beside each campaign too, for those who read its files later."""
+        text = yaml.safe_dump(self.config, sort_keys=False)
         path = self.state_dir / "config.yaml"
-        artifacts.write_text(path, yaml.safe_dump(self.config, sort_keys=False))
+        for target in (path, *(campaign.settings for campaign in self.campaigns)):
+            if not target.exists() or target.read_text() != text:
+                artifacts.write_text(target, text)
         return path
 
 

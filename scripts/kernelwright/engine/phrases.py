@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+MOST_CHARS = 100  # of what a step came to
 READERS = {
     "baseline": "verdict.json",
     "buckets": "buckets.json",
@@ -18,6 +20,13 @@ READERS = {
 }
 
 
+def of_campaign(verdict: Mapping[str, Any], dispatch: Mapping[str, Any] | None) -> str:
+    """What a campaign came to: its shipped kernel's verdict, or that the reference is all there is."""
+    if dispatch is not None and dispatch["decision"]["shipped"] == "baseline":
+        return "NO FASTER KERNEL was found, what is shipped is the reference itself"
+    return of_verdict(verdict)
+
+
 def of_verdict(record: Mapping[str, Any]) -> str:
     """`accepted, 1.42x incumbent, 2.1x reference` or `rejected (wrong_values)`."""
     geomean = (record.get("timing") or {}).get("geomean", {})
@@ -26,14 +35,18 @@ def of_verdict(record: Mapping[str, Any]) -> str:
     return ", ".join([f"{record['status']}{reason}", *ratios])
 
 
+def counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 def of_record(record: Mapping[str, Any]) -> str:
     kind = record.get("kind")
     if kind == "plan":
         return f"blocked: {record['blocker']}" if record["status"] == "blocked" else str(record["hypothesis"])
     if kind == "usage":
-        return f"{record['outcome']}, {record['usage']['trials']} trials"
+        return f"{record['outcome']}, {counted(record['usage']['trials'], 'trial')}"
     if kind == "buckets":
-        return f"{len(record['buckets'])} buckets"
+        return counted(len(record["buckets"]), "bucket")
     if kind == "verdict":
         return of_verdict(record)
     if kind == "profile" and record["bottlenecks"]:
@@ -48,6 +61,8 @@ def of_step(rule: str, outputs: list[str]) -> str | None:
         return "done"
     try:
         record = json.loads(path.read_text())
+        if rule == "dispatch":
+            return of_campaign(record, json.loads(path.with_name("provenance.json").read_text()))
     except (OSError, ValueError):
         return "done"
     return None if record.get("kind") == "pass_through" else of_record(record)
@@ -61,4 +76,8 @@ def line(rule: str, wildcards: Mapping[str, str], text: str, seconds: float | No
     if "bucket" in wildcards:
         where += [wildcards["bucket"], f"v{wildcards['version']}"]
     took = "" if seconds is None else f"  {seconds:.1f} s"
-    return f"{' '.join(where)} {rule:<10} {text[:100]}{took}"
+    return f"{' '.join(where)} {rule:<10} {shortened(text)}{took}"
+
+
+def shortened(text: str) -> str:
+    return textwrap.shorten(text, MOST_CHARS, placeholder=" ...")

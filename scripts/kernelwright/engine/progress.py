@@ -9,6 +9,7 @@ import json
 import os
 import re
 import sys
+import threading
 import time
 from collections.abc import Mapping
 from logging import ERROR, LogRecord
@@ -23,6 +24,7 @@ from kernelwright.engine.passes import EVENTS
 
 STOPPING = "stopping"  # beside it while the driver ends the run: steps it ends have not failed
 TAIL_LINES = 12
+QUIET_S = 30.0  # after so much silence a line says what is running
 # What Snakemake says beside the record of a failed job; the record has it all.
 NOISE = re.compile(r"CalledProcessError|WorkflowError:\s*At least one job|Exiting because|job execution failed")
 
@@ -47,12 +49,37 @@ class LogHandler(LogHandlerBase):
 
     def __post_init__(self) -> None:
         self.jobs: dict[int, tuple[float, dict[str, Any]]] = {}
+        self.running: set[int] = set()
+        self.said = time.monotonic()
+        threading.Thread(target=self._watch_silence, daemon=True).start()
+
+    def _say(self, text: str) -> None:
+        self.said = time.monotonic()
+        print(text, flush=True)
+
+    def _watch_silence(self) -> None:
+        while True:
+            time.sleep(QUIET_S / 10)
+            if time.monotonic() - self.said >= QUIET_S:
+                self._say_running()
+
+    def _say_running(self) -> None:
+        """What the longest running step is at, for those who watch."""
+        open_jobs = [self.jobs[jobid] for jobid in sorted(self.running) if jobid in self.jobs]
+        if not open_jobs:
+            return
+        started, facts = min(open_jobs, key=lambda job: job[0])
+        last = log_tail([str(name) for name in facts.get("log") or []]).splitlines()[-1:]
+        text = f"... {last[0]}" if last else "..."
+        self._say(phrases.line(str(facts["rule_name"]), _named(facts), text, time.monotonic() - started))
 
     def emit(self, record: LogRecord) -> None:
         event = getattr(record, "event", None)
         facts = vars(record)
         if event == LogEvent.JOB_INFO:
             self.jobs[facts["jobid"]] = (time.monotonic(), facts)
+        elif event == LogEvent.JOB_STARTED:
+            self.running.update(facts["jobs"])
         elif event == LogEvent.JOB_FINISHED:
             self._finished(facts["job_id"])
         elif event == LogEvent.JOB_ERROR:
@@ -66,12 +93,13 @@ class LogHandler(LogHandlerBase):
 
     def _finished(self, jobid: int) -> None:
         started, facts = self.jobs.pop(jobid, (None, {}))
+        self.running.discard(jobid)
         rule = facts.get("rule_name")
         if started is None or rule in ("all", "chains"):
             return
         text = phrases.of_step(str(rule), [str(name) for name in facts["output"]])
         if text is not None:
-            print(phrases.line(str(rule), _named(facts), text, time.monotonic() - started), flush=True)
+            self._say(phrases.line(str(rule), _named(facts), text, time.monotonic() - started))
 
     def _failed(self, facts: Mapping[str, Any]) -> None:
         started, info = self.jobs.pop(facts.get("jobid", -1), (None, {}))

@@ -67,4 +67,8 @@ def checked(config: Mapping[str, Any]) -> dict[str, Any]:
             raise InputError(f"framework {name!r}: not one of platform {platform.name}'s; allowed: {allowed}")
         frameworks.get(name)
     agents.get(found["agent"])
+    if found["agent"] == "command" and not found["agents"]["command"]["argv"]:
+        raise InputError(
+            "agents.command.argv: empty; agent command needs the program to run, in a file given by --config"
+        )
     return found

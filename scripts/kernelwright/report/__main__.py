@@ -66,7 +66,7 @@ def _all(argv: Sequence[str]) -> int:
 
 def _write(campaign: paths.Campaign, config: Path | None, html: Path | None, json: Path | None) -> dict[str, Any]:
     """report.json's content, written where asked."""
-    body = collect.collect(campaign, settings.of_run(campaign.results, config))
+    body = collect.collect(campaign, settings.of_campaign(campaign, config))
     report = {**body, "provenance": artifacts.provenance()}
     if json:
         report = artifacts.write(json, "report", body, platform=campaign.platform)

@@ -12,6 +12,8 @@ from kernelwright.report.reader import Reader, geometric_mean
 
 CONTENDERS = ("reference", "compiled")
 
+NO_FASTER_KERNEL = "no_faster_kernel"  # status of a campaign that ships its reference
+
 
 def latency(facts: Mapping[str, Any]) -> dict[str, Any]:
     """Median with interval and the 90th percentile (nearest rank) of the samples, in microseconds."""
@@ -116,6 +118,7 @@ def workload_rows(
 
 def headline(
     verdict: Mapping[str, Any] | None,
+    dispatch: Mapping[str, Any] | None,
     rows: list[dict[str, Any]],
     buckets: list[dict[str, Any]],
     layout: Mapping[str, Any],
@@ -126,10 +129,17 @@ def headline(
             if version["outcome"] in counts:
                 counts[version["outcome"]] += 1
     geomean = ((verdict or {}).get("timing") or {}).get("geomean", {})
+    status = verdict["status"] if verdict else "unknown"
+    sentence = verdict["sentence"] if verdict else "There is no verdict of a kernel over all workloads yet."
+    if dispatch is not None and dispatch["decision"]["shipped"] == "baseline":
+        status, sentence = (
+            NO_FASTER_KERNEL,
+            f"What is shipped is the reference itself. {dispatch['decision']['sentence']}",
+        )
     return {
-        "status": verdict["status"] if verdict else "unknown",
+        "status": status,
         "reason": verdict["reason"] if verdict else None,
-        "sentence": verdict["sentence"] if verdict else "There is no verdict of a kernel over all workloads yet.",
+        "sentence": sentence,
         "speedup": {name: geomean[name] for name in CONTENDERS if name in geomean},
         "share_of_floor": geometric_mean(row["share_of_floor"] for row in rows),
         "counts": counts,
@@ -182,7 +192,7 @@ def collect(campaign: paths.Campaign, config: Mapping[str, Any]) -> dict[str, An
     rows = workload_rows(specs, fixed["buckets"] if fixed else [], verdict, dispatch)
     return {
         "campaign": campaign_facts(campaign, specs),
-        "headline": headline(verdict, rows, buckets, {bucket["id"]: bucket["stop"] for bucket in buckets}),
+        "headline": headline(verdict, dispatch, rows, buckets, {bucket["id"]: bucket["stop"] for bucket in buckets}),
         "workloads": rows,
         "buckets": buckets,
         "dispatch": {key: dispatch[key] for key in ("decision", "kernels", "comparisons")} if dispatch else None,

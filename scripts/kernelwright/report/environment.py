@@ -65,6 +65,10 @@ def commands(campaign: paths.Campaign, config: Mapping[str, Any]) -> list[dict[s
     policy = config["stop"]
     flags = [f"OP={campaign.operator}", f"PLATFORM={campaign.platform}", f"FRAMEWORK={campaign.framework}"]
     flags += [f"MODE={campaign.mode}", f"AGENT={config['agent']}", f"MAX_ITERS={policy['max_iters']}"]
+    flags += [f"MAX_STALL={policy['max_stall']}", f"BUCKETS={config['buckets']['max']}"]
+    optional = (("TARGET_UTIL", policy["target_utilization"]), ("TOKEN_BUDGET", policy["token_budget"]))
+    flags += [f"{name}={value}" for name, value in optional if value is not None]
+    flags += [f"RESULTS={campaign.results}", f"CONFIG={campaign.settings}"]  # the file has all other settings
     folder = str(config.get("operator_dir") or f"operators/{campaign.operator}")
     if config.get("operator_dir"):
         flags.append(f"OP_DIR={folder}")
