@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 RESAMPLES = 2000
 
 
+@lru_cache(maxsize=128)
 def _indices(count: int, seed: int) -> Any:
     import numpy as np
 
     return np.random.default_rng(seed).integers(0, count, size=(RESAMPLES, count))
+
+
+@lru_cache(maxsize=64)
+def _medians(samples_us: tuple[float, ...], seed: int) -> Any:
+    """Medians of the resamples, one each, shape (RESAMPLES,)."""
+    import numpy as np
+
+    return np.median(np.asarray(samples_us, dtype=np.float64)[_indices(len(samples_us), seed)], axis=1)
 
 
 def _interval(values: Any, confidence: float) -> tuple[float, float]:
@@ -26,7 +36,7 @@ def latency(samples_us: Sequence[float], confidence: float, calls_per_sample: in
     import numpy as np
 
     data = np.asarray(samples_us, dtype=np.float64)
-    low, high = _interval(np.median(data[_indices(len(data), 0)], axis=1), confidence)
+    low, high = _interval(_medians(tuple(samples_us), 0), confidence)
     return {
         "median_us": float(np.median(data)),
         "low_us": low,
@@ -43,8 +53,7 @@ def _log_ratios(other_us: Sequence[float], own_us: Sequence[float], seed: int) -
     other, own = np.asarray(other_us, dtype=np.float64), np.asarray(own_us, dtype=np.float64)
     if len(other) != len(own) or not len(own):
         raise ValueError(f"paired samples differ in number: {len(other)} and {len(own)}")
-    picks = _indices(len(own), seed)
-    resampled = np.log(np.median(other[picks], axis=1)) - np.log(np.median(own[picks], axis=1))
+    resampled = np.log(_medians(tuple(other_us), seed)) - np.log(_medians(tuple(own_us), seed))
     return float(np.log(np.median(other)) - np.log(np.median(own))), resampled
 
 

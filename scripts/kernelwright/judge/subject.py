@@ -173,11 +173,15 @@ class Subject:
         """True when calls can be put on the device's queue before they run, which its own clock needs."""
         return False
 
+    def samples_of(self, calls: int) -> int:
+        """Samples that a batch of so many calls gives."""
+        return 1
+
     def use_clock(self, queued: bool) -> None:
         """Time by the device's clock or by the wall clock from now on."""
 
-    def sample(self, chosen: list[int], verify: bool = True) -> tuple[float, Any]:
-        """Microseconds per call of a batch on the chosen sets with new values, and the addresses of its outputs.
+    def sample(self, chosen: list[int], verify: bool = True) -> tuple[list[float], Any]:
+        """Samples in microseconds per call from a batch on the chosen sets with new values; addresses of its outputs.
 
         `verify`: the outputs are going to be verified.
         """
@@ -187,7 +191,7 @@ class Subject:
         calls = len(chosen)
         reply, elapsed = self.worker.timed(encode({"op": "batch", "sets": chosen}), self.call_timeout_s * calls)
         self.output_names = reply.get("names")
-        return self.call_us(elapsed, calls), reply.get("pointers")
+        return [self.call_us(elapsed, calls)], reply.get("pointers")
 
     def wall_us(self, calls: int) -> float | None:
         """Microseconds per call with the host's part where `sample` does not count that; None where it does."""

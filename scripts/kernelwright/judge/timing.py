@@ -8,6 +8,7 @@ one call that is not counted, on old values, so that no kernel profits or suffer
 
 from __future__ import annotations
 
+import math
 import secrets
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,7 +25,8 @@ VERIFIED_SHARE = 4  # one round in this many, chosen in secret, and the last rou
 QUEUED_SHARE, QUEUED_VERIFIED = 15, 2  # the same with a queue, where a look costs more than a sample
 MIN_VERIFIED = 3
 RACE_VERIFIED = 1
-QUEUED_ROUNDS = 3
+QUEUED_ROUNDS = 3  # of the check that queued calls are right
+QUEUED_LEAST_ROUNDS = 8  # of timing, however many calls a round has
 
 
 @dataclass
@@ -48,15 +50,16 @@ def time_workload(
         subject.attach(probe)
         times.calls[subject.label] = subject.calls_for(warmed_up(subject, oracle, workload), probe.set_bytes())
     choose_clock(subjects, times)
+    rounds = rounds_for(samples, subjects[0].samples_of(times.calls[subjects[0].label]))
     count = max(2, *times.calls.values())
     sets = oracle.build([(workload, fresh_seed(), "normal") for _ in range(count)])
     for subject in subjects:
         subject.attach(sets)
     queued = subjects[0].queues
     least, share = (min(least_verified, QUEUED_VERIFIED), QUEUED_SHARE) if queued else (least_verified, VERIFIED_SHARE)
-    verified = verified_rounds(samples, least, share)
+    verified = verified_rounds(rounds, least, share)
     order = list(subjects)
-    for number in range(samples):
+    for number in range(rounds):
         if number % 2 == 0:
             secrets.SystemRandom().shuffle(order)
         else:
@@ -103,18 +106,27 @@ def warmed_up(subject: Subject, oracle: OracleClient, workload: str) -> float:
     if not subject.queues:
         placement.release(subject.worker.pid)
     subject.prepare(oracle, workload)
-    subject.warm_up(WARM_UP_CALLS + 1)
-    if not subject.queues:
-        placement.spread(subject.worker.pid)
+    first = subject.warm_up(WARM_UP_CALLS + 1)
+    if subject.queues:
+        return first
+    placement.spread(subject.worker.pid)
     return subject.warm_up(WARM_UP_CALLS + 1)
 
 
 def choose_clock(subjects: list[Subject], times: WorkloadTimes) -> None:
     """One clock for all: the device's where every kernel can be queued, else the wall clock."""
     queued = all(subject.can_queue() for subject in subjects)
+    least_calls = min(times.calls.values())  # samples are pairs by call
     times.clock = "device" if queued else "wall"
     for subject in subjects:
         subject.use_clock(queued)
+        if queued:
+            times.calls[subject.label] = least_calls
+
+
+def rounds_for(samples: int, per_round: int) -> int:
+    """Rounds that give at least so many samples: the device's clock times calls of a batch by themselves."""
+    return min(samples, max(QUEUED_LEAST_ROUNDS, math.ceil(samples / per_round)))
 
 
 def verified_rounds(samples: int, least: int = MIN_VERIFIED, share: int = VERIFIED_SHARE) -> set[int]:
@@ -132,7 +144,7 @@ def play_round(
     for subject in order:
         chosen = secrets.SystemRandom().sample(range(len(sets.specs)), times.calls[subject.label])
         micros, pointers = subject.sample(chosen, verify and subject is candidate)
-        times.samples_us[subject.label].append(micros)
+        times.samples_us[subject.label] += micros
         if subject is candidate:
             to_verify = (chosen, pointers)
     if verify:
@@ -211,7 +223,10 @@ def summary(
 
 def workload_entry(times: WorkloadTimes, floor_us: float | None, confidence: float) -> dict[str, Any]:
     latency = {
-        label: {**statistics.latency(values, confidence, times.calls[label]), **clock_entry(times, label)}
+        label: {
+            **statistics.latency(values, confidence, times.calls[label] if times.clock == "wall" else 1),
+            **clock_entry(times, label),
+        }
         for label, values in times.samples_us.items()
     }
     own = latency.pop("candidate")

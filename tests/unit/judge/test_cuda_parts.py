@@ -10,7 +10,7 @@ import time
 import pytest
 from kernelwright.judge.cuda import kernels, native
 from kernelwright.judge.cuda.store import FreeList
-from kernelwright.judge.cuda.subject import gaps
+from kernelwright.judge.cuda.subject import gaps, timed_calls
 
 
 @pytest.fixture(scope="module")
@@ -77,6 +77,14 @@ def test_gaps_are_calls_and_flushes_and_leave_out_what_was_not_seen() -> None:
     stamps = [0, 10, 15, 40, 47, 48]  # open, call 10 to 15, flush to 40, call to 47, join to 48
     assert gaps(stamps, 1) == [5, 7] and gaps(stamps, 2) == [25]
     assert gaps([0, 10, 0, 40, 47, 48], 1) == [7] and gaps([0, 10, 0, 40, 47, 48], 2) == []
+
+
+def test_the_first_call_is_not_counted_and_long_flushes_are_charged() -> None:
+    # gate, call 10 to 15, flush of 25, call 40 to 47, flush of 40, call 87 to 90, join
+    stamps = [0, 10, 15, 40, 47, 87, 90, 91]
+    assert timed_calls(stamps, 30.0) == [7.0, 3 + 10.0]
+    assert timed_calls([0, 10, 15, 16], 30.0) == [5.0]
+    assert timed_calls([0, 10, 15, 0, 47, 87, 90, 91], 30.0) == [3 + 10.0]
 
 
 def test_free_list_merges() -> None:

@@ -88,3 +88,16 @@ def test_production_refuses_library_compute_and_names_it() -> None:
     with pytest.raises(Fault, match="softmax") as caught:
         policy.judge(reply, "cpp", "production")
     assert caught.value.reason == "library_fallback"
+
+
+def test_rounds_on_the_device_count_each_call_as_a_sample() -> None:
+    assert timing.rounds_for(30, 1) == 30 and timing.rounds_for(2, 1) == 2
+    assert timing.rounds_for(30, 3) == 10
+    assert timing.rounds_for(12, 3) == timing.QUEUED_LEAST_ROUNDS
+    assert timing.rounds_for(4, 3) == 4
+
+
+def test_outputs_returned_by_name_are_put_in_order() -> None:
+    assert timing.by_position([1, 2], ["residual", "out"], ["out", "residual"]) == [2, 1]
+    assert timing.by_position([1, 2], None, ["out", "residual"]) == [1, 2]
+    assert timing.by_position([1, 2], ["other", "out"], ["out", "residual"]) == [1, 2]

@@ -1,19 +1,12 @@
-"""Clocks, temperature, power and processes of the GPU, as NVIDIA's management library tells them. Nothing is set."""
+"""Clocks, temperature and power of the GPU, as NVIDIA's management library tells them. Nothing is set."""
 
 from __future__ import annotations
 
 import ctypes
-from ctypes import POINTER, byref, c_uint, c_ulonglong, c_void_p
+from ctypes import byref, c_uint, c_void_p
 from functools import cache
 
 SM_CLOCK, MEMORY_CLOCK, CORE_TEMPERATURE = 1, 2, 0
-MAX_PROCESSES = 64
-
-
-class ProcessInfo(ctypes.Structure):
-    """nvmlProcessInfo_t."""
-
-    _fields_ = [("pid", c_uint), ("memory", c_ulonglong), ("instance", c_uint), ("compute", c_uint)]
 
 
 @cache
@@ -56,14 +49,3 @@ def driver_version() -> str | None:
         return None
     text = ctypes.create_string_buffer(96)
     return None if found[0].nvmlSystemGetDriverVersion(text, c_uint(96)) else text.value.decode()
-
-
-def processes() -> list[int] | None:
-    """Process ids that hold a context on the GPU; None when they cannot be read."""
-    found = handle()
-    if found is None:
-        return None
-    count, entries = c_uint(MAX_PROCESSES), (ProcessInfo * MAX_PROCESSES)()
-    function = found[0].nvmlDeviceGetComputeRunningProcesses_v3
-    function.argtypes = [c_void_p, POINTER(c_uint), c_void_p]
-    return None if function(found[1], byref(count), entries) else [item.pid for item in entries[: count.value]]

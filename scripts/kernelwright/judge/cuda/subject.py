@@ -23,6 +23,7 @@ from kernelwright.judge.cuda.harness import CONTROL_BYTES, COUNTER, FLUSH_SHARE,
 from kernelwright.judge.cuda.memory import CudaArena, view_at
 from kernelwright.judge.faults import Fault
 from kernelwright.judge.inputs import Expected, InputSets
+from kernelwright.judge.protocol import encode
 from kernelwright.judge.subject import Subject
 from kernelwright.sandbox import processes
 
@@ -33,17 +34,18 @@ QUEUE_LIMIT_S = 0.4  # for the answer that calls are on the queue
 ATTEMPTS = 5
 LEAST_NS = 100.0  # an empty call's jitter is of this size: nothing is said to be faster
 PATIENCE_NS = 2_000_000_000  # for the marks, beside the calls' own time
-SAMPLE_NS = 200_000
-LEAST_CALLS, MOST_CALLS = 2, 4
+BATCH_NS = 1_000_000
+LEAST_CALLS, MOST_CALLS = 2, 4  # the first of a batch is not counted
+WALL_BATCHES = 3
 STAGED_BYTES = 1 << 30
 JOIN_SLACK_NS = 2500.0  # of work after the last call's mark; up to 1.1 us was seen after kernels that write much
-FLUSH_FACTOR, FLUSH_SLACK_NS = 1.6, 25_000.0  # a flush also writes back what the call left in the cache
+FLUSH_FACTOR, FLUSH_SLACK_NS = 1.1, 1000.0  # what a flush may take; the rest is time of the calls around it
 STRIPE_BYTES, STRIPES = 1 << 16, 4
 LATE_S = 0.001  # within which late work shows
 METHOD = (
     "the judge's own clock, reading marks that the GPU writes to host memory before and after each call, less the marks "
-    "of an empty call; calls queued behind a gate that the judge opens after it has written new input values; L2 "
-    "flushed before each call; contenders interleaved in a random order and its reverse; other streams joined before "
+    "of an empty call; calls queued behind a gate that the judge opens after it has written new input values, the first of each batch not "
+    "counted; L2 flushed before each call; contenders interleaved in a random order and its reverse; other streams joined before "
     "the last mark; outputs of secretly chosen calls verified; wall_us is the wall clock around calls launched one "
     "after the other and synchronised once, with the host's part, caches warm"
 )
@@ -76,7 +78,7 @@ class CudaSubject(Subject):
         self.floor = (0.0, 0.0, 0.0)
         self.queued = False
         self.call_ns = 0.0
-        self.between: list[tuple[float, float]] = []  # flush and join of each sample of the present workload
+        self.joins: list[float] = []  # of each sample of the present workload
         self.last_span = 0  # bytes of the first output
         self.seen: tuple[torch.Tensor, list[torch.Tensor]] | None = (
             None  # stripes of it at the last mark, and their places
@@ -134,7 +136,7 @@ class CudaSubject(Subject):
 
     def attach(self, sets: InputSets) -> None:
         super().attach(sets)
-        self.between, self.last_span, self.seen = [], 0, None
+        self.joins, self.last_span, self.seen = [], 0, None
 
     def output(self, pointer: Any, spec: Spec) -> torch.Tensor:
         """A returned tensor, copied out of the region."""
@@ -162,8 +164,10 @@ class CudaSubject(Subject):
         if not isinstance(made, list) or not made:
             return []
         bands, sizes = [], []
-        for address, size in zip(made[::2], made[1::2], strict=True):
-            offset = self._offset(address, size, "an allocation")
+        for address, size in zip(made[::2], made[1::2], strict=False):
+            offset = address - self.base if isinstance(address, int) and isinstance(size, int) else -1
+            if not BAND_BYTES <= offset <= offset + size <= self.region.size - BAND_BYTES:
+                raise Fault("protocol_error", "the kernel's process tells of memory that is not its own")
             for start in (offset - BAND_BYTES, offset + size):
                 bands.append(self.region.bytes[start : start + BAND_BYTES])
             sizes.append(size)
@@ -173,17 +177,22 @@ class CudaSubject(Subject):
     def calls_for(self, call_ns: float, set_bytes: int) -> int:
         """Few calls: the device's clock needs no long batch, and the cache is flushed before each."""
         self.call_ns = call_ns
-        wanted = max(LEAST_CALLS, min(MOST_CALLS, int(SAMPLE_NS / (call_ns + 30_000))))
+        wanted = max(LEAST_CALLS, min(MOST_CALLS, int(BATCH_NS / (call_ns + 30_000))))
         return max(1, min(wanted, STAGED_BYTES // set_bytes))
 
     def can_queue(self) -> bool:
         """A trial on the probe's first set, once again when the first had something to load."""
         return any(self._marks([0]) is not None for _ in range(2))
 
+    def samples_of(self, calls: int) -> int:
+        """The first call of a batch is not counted: the GPU turns to this process just before it."""
+        return max(1, calls - 1) if self.queued else 1
+
     def use_clock(self, queued: bool) -> None:
         self.queued = queued
 
-    def sample(self, chosen: list[int], verify: bool = True) -> tuple[float, Any]:
+    def sample(self, chosen: list[int], verify: bool = True) -> tuple[list[float], Any]:
+        """One sample per call on the device's clock."""
         if not self.queued:
             return super().sample(chosen, verify)
         for _ in range(ATTEMPTS):
@@ -191,15 +200,17 @@ class CudaSubject(Subject):
             if found is None:
                 continue
             reply, stamps = found
-            calls, pointers, self.output_names = gaps(stamps, 1), reply.get("pointers"), reply.get("names")
+            calls, pointers = timed_calls(stamps, FLUSH_FACTOR * self.floor[1] + FLUSH_SLACK_NS), reply.get("pointers")
+            self.output_names = reply.get("names")
             self.seen = None
             if verify:
                 self._look_at_last(pointers)
             if not calls:
                 continue  # marks that follow each other closely are now and then seen as one
             if stamps[-2]:
-                self.between.append((statistics.median(gaps(stamps, 2) or [0.0]), stamps[-1] - stamps[-2]))
-            return max(statistics.fmean(calls) - self.floor[0], LEAST_NS) / 1000, pointers
+                self.joins.append(stamps[-1] - stamps[-2])
+            calls += [statistics.fmean(calls)] * (self.samples_of(len(chosen)) - len(calls))  # for those not seen
+            return [max(value - self.floor[0], LEAST_NS) / 1000 for value in calls], pointers
         raise Fault("timing_disagreement", "calls that could be queued before could not be now", self.worker.log())
 
     def _marks(self, chosen: list[int]) -> tuple[dict[str, Any], list[int]] | None:
@@ -236,23 +247,19 @@ class CudaSubject(Subject):
         if not self.queued or self.sets is None:
             return None
         count = min(calls, len(self.sets.specs))
-        return statistics.median(super(CudaSubject, self).sample(list(range(count)))[0] for _ in range(3))
+        message = encode({"op": "batch", "sets": list(range(count))})
+        batches = [self.worker.timed(message, self.call_timeout_s * count)[1] for _ in range(WALL_BATCHES + 1)]
+        return statistics.median(self.call_us(elapsed, count) for elapsed in batches[1:])
 
     def check_clock(self) -> None:
-        if not self.queued or len(self.between) < 2:
+        if not self.queued or len(self.joins) < 2:
             return
-        flush = statistics.median(item[0] for item in self.between)
-        join = statistics.median(item[1] for item in self.between)
+        join = statistics.median(self.joins)
         if join > self.floor[2] + JOIN_SLACK_NS:
             raise Fault(
                 "timing_disagreement",
                 f"work on other streams went on for {(join - self.floor[2]) / 1000:.1f} us after the call's own stream "
                 "was done",
-            )
-        if flush > self.floor[1] * FLUSH_FACTOR + FLUSH_SLACK_NS:
-            raise Fault(
-                "timing_disagreement",
-                f"the GPU was busy for {(flush - self.floor[1]) / 1000:.1f} us between the timed calls",
             )
 
     def attribution(self, rows: list[Any]) -> tuple[float | None, dict[str, float]]:
@@ -265,9 +272,10 @@ class CudaSubject(Subject):
 
     def _look_at_last(self, pointers: Any) -> None:
         """Stripes of the last output this instant, by the copy engine, which does not wait for the child's kernels."""
-        if not self.last_span or not isinstance(pointers, list) or not pointers or not pointers[-1]:
+        last = pointers[-1] if isinstance(pointers, list) and pointers else None
+        if not self.last_span or not isinstance(last, list) or not last:
             return
-        offset, size = self._offset(pointers[-1][0], self.last_span, "output"), min(STRIPE_BYTES, self.last_span)
+        offset, size = self._offset(last[0], self.last_span, "output"), min(STRIPE_BYTES, self.last_span)
         places = [self.last_span - size, *(secrets.randbelow(self.last_span - size + 1) for _ in range(STRIPES - 1))]
         sources = [self.region.bytes[offset + place : offset + place + size] for place in places]
         for index, source in enumerate(sources):
@@ -283,6 +291,22 @@ class CudaSubject(Subject):
             raise Fault(
                 "wrong_in_timed_call", "an output was still being written after the last mark", self.worker.log()
             )
+
+
+def timed_calls(stamps: list[int], flush_ns: float) -> list[float]:
+    """Nanoseconds of each call but the first, where there are more; calls whose marks were not seen are left out.
+
+    What a flush took beyond `flush_ns` belongs to the calls around it: one before it left data in the cache that had to
+    be written back, or one after it was at work before its mark.
+    """
+    count = (len(stamps) - 2) // 2
+    found: list[float] = []
+    for call in range(1 if count > 1 else 0, count):
+        ended, start, end = stamps[2 * call], stamps[2 * call + 1], stamps[2 * call + 2]
+        if start and end:
+            late = max(0.0, start - ended - flush_ns) if call and ended else 0.0
+            found.append(end - start + late)
+    return found
 
 
 def gaps(stamps: list[int], first: int) -> list[int]:

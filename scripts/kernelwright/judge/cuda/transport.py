@@ -9,8 +9,10 @@ from typing import Any
 
 import torch
 
+from kernelwright.errors import InputError
 from kernelwright.judge.arena import Arena
 from kernelwright.judge.cuda import native, nvml
+from kernelwright.judge.cuda.driver import DriverError
 from kernelwright.judge.cuda.memory import CudaArena
 from kernelwright.judge.cuda.store import Section, Store, StoreTaker
 from kernelwright.judge.transport import Transport
@@ -57,8 +59,14 @@ class CudaTransport(Transport):
             self.store.places.give_back(start)  # type: ignore[union-attr]
 
     def region(self) -> CudaArena:
-        """Memory for one kernel's process: used once before, or new."""
-        return self.idle.pop() if self.idle else CudaArena(min(MAX_REGION_BYTES, total_bytes() // SUBJECT_SHARE))
+        """Memory for one kernel's process: used once before, or new. Raises InputError where the GPU is full."""
+        if self.idle:
+            return self.idle.pop()
+        size = min(MAX_REGION_BYTES, total_bytes() // SUBJECT_SHARE)
+        try:
+            return CudaArena(size)
+        except DriverError as error:
+            raise InputError(f"the GPU has no {size} bytes free for a kernel's process ({error})") from None
 
     def give_back(self, region: CudaArena) -> None:
         """Its process has ended; nothing of what it left is shown to the next."""
