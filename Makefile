@@ -7,11 +7,12 @@ KW := $(BIN)/python -m kernelwright
 OP ?= rms_norm
 RESULTS ?= results
 
-flag = $(if $(strip $($(1))),--$(2) $($(1)))
-WHERE := $(call flag,OP_DIR,operator-dir) $(call flag,PLATFORM,platform) $(call flag,FRAMEWORK,framework) $(call flag,MODE,mode)
+flag = $(if $(strip $($(1))),--$(2) "$($(1))")
+words = $(if $(strip $($(1))),--$(2) $($(1)))
+WHERE := $(call flag,OP_DIR,operator-dir) $(call flag,PLATFORM,platform) $(call words,FRAMEWORK,framework) $(call flag,MODE,mode)
 LIMITS := $(call flag,MAX_ITERS,max-iters) $(call flag,TOKEN_BUDGET,token-budget) $(call flag,TARGET_UTIL,target-util) \
 	$(call flag,MAX_STALL,max-stall) $(call flag,BUCKETS,buckets)
-HOW := $(call flag,AGENT,agent) $(call flag,PROFILE,profile) $(call flag,JOBS,jobs) $(call flag,CONFIG,config) --results $(RESULTS)
+HOW := $(call flag,AGENT,agent) $(call flag,PROFILE,profile) $(call flag,JOBS,jobs) $(call flag,CONFIG,config) --results "$(RESULTS)"
 NAMES := $(if $(OP_DIR),$(basename $(notdir $(patsubst %/,%,$(OP_DIR)))),$(OP))
 OPERATORS := $(if $(OP_DIR),,--operator $(OP))
 
@@ -29,14 +30,14 @@ optimize: setup  ## run the campaigns of OP="a b c" to a report
 	@$(KW) optimize $(OPERATORS) $(WHERE) $(LIMITS) $(HOW)
 
 judge: setup  ## judge one kernel: OP=rms_norm CANDIDATE=kernel.py [AGAINST=other.py] [PLATFORM=cpu]
-	@$(KW) judge --operator $(or $(OP_DIR),operators/$(OP)) --candidate $(CANDIDATE) --platform $(or $(PLATFORM),auto) \
+	@$(KW) judge --operator "$(or $(OP_DIR),operators/$(OP))" $(call flag,CANDIDATE,candidate) --platform $(or $(PLATFORM),auto) \
 		$(call flag,FRAMEWORK,framework) $(call flag,MODE,mode) $(call flag,AGAINST,against) $(call flag,JSON,json)
 
 report: setup  ## render the reports of OP again, running nothing else
-	@$(KW) report all --results $(RESULTS) --operator $(NAMES)
+	@$(KW) report all --results "$(RESULTS)" --operator $(NAMES)
 
 watch: setup  ## live progress of OP in the terminal
-	@$(KW) watch --results $(RESULTS) --operator $(NAMES)
+	@$(KW) watch --results "$(RESULTS)" --operator $(NAMES)
 
 doctor: setup  ## what this machine has, what is missing and how to get it
 	@$(KW) doctor

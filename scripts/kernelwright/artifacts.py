@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import platform
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -30,6 +31,8 @@ def load_yaml(path: Path) -> Any:
     """Parse one YAML file. Raises InputError naming the file and line."""
     try:
         return yaml.load(Path(path).read_text(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: not a text file in UTF-8") from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f"{path}:{mark.line + 1}" if mark else str(path)
@@ -75,12 +78,37 @@ def explain(error: Any) -> str:
 
 
 def validate(body: Any, kind: str, where: str | Path) -> None:
-    """Check `body` against config/schemas/<kind>.schema.yaml. Raises InputError with one line."""
+    """Check `body` against config/schemas/<kind>.schema.yaml. Raises InputError with one line.
+
+    Schemas let NaN and infinity pass as numbers, JSON has neither: they are refused here.
+    """
+    odd = next(_not_finite(body), None)
+    if odd is not None:
+        raise InputError(f"{where}: {odd[0]}: {odd[1]}; allowed: a finite number")
     error = next(
         iter(sorted(_validator(kind).iter_errors(body), key=lambda e: [str(p) for p in e.absolute_path])), None
     )
     if error is not None:
         raise InputError(f"{where}: {explain(error)}")
+
+
+def _not_finite(body: Any, field: str = "") -> Iterator[tuple[str, float]]:
+    """(field, value) of every NaN and infinity."""
+    if isinstance(body, float) and not math.isfinite(body):
+        yield field, body
+    elif isinstance(body, Mapping):
+        for key, value in body.items():
+            yield from _not_finite(value, f"{field}.{key}" if field else str(key))
+    elif isinstance(body, list | tuple):
+        for index, value in enumerate(body):
+            yield from _not_finite(value, f"{field}.{index}")
+
+
+def is_whole(path: Path) -> bool:
+    """Whether a JSON artifact ends like an object: a cheap look at files too long to parse for that."""
+    with Path(path).open("rb") as stream:
+        stream.seek(max(0, path.stat().st_size - 8))
+        return stream.read().rstrip().endswith(b"}")
 
 
 def write_bytes(path: Path, data: bytes) -> None:

@@ -37,10 +37,12 @@ def _dotted_keys(config: Mapping[str, Any], prefix: str = "") -> list[str]:
     return keys
 
 
-def _merge(base: dict[str, Any], update: Mapping[str, Any]) -> None:
+def _merge(base: dict[str, Any], update: Mapping[str, Any], where: str | Path) -> None:
     for key, value in update.items():
-        if isinstance(value, Mapping) and isinstance(base.get(key), dict):
-            _merge(base[key], value)
+        if isinstance(base.get(key), dict):
+            if not isinstance(value, Mapping):
+                raise InputError(f"{where}: {key}: {value!r}; allowed: a mapping of {', '.join(base[key])}")
+            _merge(base[key], value, where)
         else:
             base[key] = copy.deepcopy(value)
 
@@ -59,7 +61,7 @@ def load(path: Path | None = None, overrides: Mapping[str, Any] | None = None) -
         update = artifacts.load_yaml(Path(path))
         if not isinstance(update, dict):
             raise InputError(f"{path}: (top level): a mapping of settings is expected")
-        _merge(config, update)
+        _merge(config, update, path)
     for key, value in (overrides or {}).items():
         set_dotted(config, key, value)
     artifacts.validate(config, "config", where)

@@ -73,16 +73,17 @@ def prune_placeholders(campaign: paths.Campaign) -> None:
 def drop_unreadable(campaign: paths.Campaign) -> list[Path]:
     """Delete JSON artifacts that are not whole, and return them: a step was killed while something wrote them.
 
-    Our own steps write whole files, an agent's program may not. memory.json is written last, so a verdict beside one
-    is whole and its samples need not be parsed.
+    Our own steps write whole files, an agent's program may not. A verdict beside its memory.json was written whole;
+    its samples are not parsed, only its end is looked at.
     """
     dropped = []
     for path in sorted(campaign.root.glob("*.json")) + sorted(campaign.root.glob("b[0-9]*/v[0-9]*/**/*.json")):
-        if path.name == "verdict.json" and path.with_name("memory.json").exists():
-            continue
+        long = path.name == "verdict.json" and path.with_name("memory.json").exists()
         try:
-            artifacts.read_json(path)
+            whole = artifacts.is_whole(path) if long else isinstance(artifacts.read_json(path), dict)
         except InputError:
+            whole = False
+        if not whole:
             path.unlink()
             dropped.append(path)
     return dropped

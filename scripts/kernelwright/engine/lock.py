@@ -12,7 +12,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from kernelwright.errors import KernelwrightError
+from kernelwright.errors import InputError, KernelwrightError
 
 LOCK_NAME = ".kernelwright.lock"
 
@@ -25,16 +25,18 @@ class Busy(KernelwrightError):
 def exclusive(results: Path) -> Iterator[None]:
     """Hold the results folder for one run. The kernel drops the lock with the process, so it is never stale.
 
-    Raises Busy, saying who holds it.
+    Raises Busy, saying who holds it, and InputError when nothing can be written there.
     """
-    results.mkdir(parents=True, exist_ok=True)
     path = results / LOCK_NAME
     owner = path.with_suffix(".owner.json")
     lock = FileLock(path)
     try:
+        results.mkdir(parents=True, exist_ok=True)
         lock.acquire(timeout=0)
     except Timeout:
         raise Busy(f"{results}: another run holds it ({_owner(owner)}); wait for it or give --results") from None
+    except OSError as error:
+        raise InputError(f"results: {results} is no folder that can be written ({error.strerror})") from None
     try:
         now = datetime.now().isoformat(sep=" ", timespec="seconds")
         owner.write_text(json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "since": now}) + "\n")

@@ -6,6 +6,7 @@ Exit codes: 0 accepted, 1 rejected or failed, 2 the problem or the arguments are
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -68,15 +69,17 @@ def request_from(arguments: argparse.Namespace) -> JudgeRequest:
     from kernelwright import operators
 
     given = Path(arguments.operator)
-    directory = given if given.exists() else operators.find(arguments.operator)
+    directory = given if given.exists() else operators.find(given.name)
     for flag, path in (("--candidate", arguments.candidate), ("--against", arguments.against)):
         if path is not None and not Path(path).is_file():
             raise InputError(f"{flag} {path}: no such file")
+    if arguments.json is not None:
+        check_writable(Path(arguments.json))
     contenders = () if arguments.contenders == "none" else words(arguments.contenders)
     return JudgeRequest(
         operator_dir=str(directory.resolve()),
         candidate=str(Path(arguments.candidate).resolve()),
-        platform=resolved_platform(arguments.platform),
+        platform=resolved_platform(arguments.platform, arguments.framework),
         framework=arguments.framework,
         mode=arguments.mode,
         workloads=words(arguments.workloads) if arguments.workloads is not None else None,
@@ -92,10 +95,24 @@ def request_from(arguments: argparse.Namespace) -> JudgeRequest:
     )
 
 
-def resolved_platform(name: str) -> str:
+def check_writable(path: Path) -> None:
+    """Raises InputError before any work when a file could not be written."""
+    try:
+        path.absolute().parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"--json {path}: its folder cannot be made ({error.strerror})") from None
+    if not os.access(path.absolute().parent, os.W_OK):
+        raise InputError(f"--json {path}: nothing can be written into that folder")
+
+
+def resolved_platform(name: str, framework: str | None) -> str:
+    """Name of the platform. Raises InputError when it is unknown or has no such framework."""
     from kernelwright.knowledge import platforms
 
-    return platforms.load(name).name
+    platform = platforms.load(name)
+    if framework is not None and framework not in platform.frameworks:
+        raise InputError(f"--framework {framework}: not one of {platform.name}'s: {', '.join(platform.frameworks)}")
+    return platform.name
 
 
 def words(text: str) -> tuple[str, ...]:
