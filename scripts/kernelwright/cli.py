@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import ctypes
 import functools
 import importlib
@@ -9,7 +10,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from kernelwright import __version__
 from kernelwright.errors import KernelwrightError
@@ -33,6 +34,13 @@ VERBS = {
     "verify": ("kernelwright.verify", "step: verdict and memory of one version"),
     "dispatch": ("kernelwright.dispatch", "step: one kernel for all workloads"),
 }
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose errors are one line, like all others."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}; {self.prog} --help lists what is allowed\n")
 
 
 def console() -> Any:

@@ -62,7 +62,9 @@ def load(path: Path | None = None, overrides: Mapping[str, Any] | None = None) -
         if not isinstance(update, dict):
             raise InputError(f"{path}: (top level): a mapping of settings is expected")
         _merge(config, update, path)
-    for key, value in (overrides or {}).items():
-        set_dotted(config, key, value)
     artifacts.validate(config, "config", where)
+    if overrides:
+        for key, value in overrides.items():
+            set_dotted(config, key, value)
+        artifacts.validate(config, "config", "command line")
     return config

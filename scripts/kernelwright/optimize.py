@@ -43,7 +43,7 @@ class Interrupted(BaseException):
 
 
 def parser() -> argparse.ArgumentParser:
-    flags = argparse.ArgumentParser(prog="kernelwright optimize", description=(__doc__ or "").splitlines()[0])
+    flags = cli.Parser(prog="kernelwright optimize", description=(__doc__ or "").splitlines()[0])
     flags.add_argument("--operator", nargs="+", metavar="NAME", help="operators to optimise, folders under operators/")
     flags.add_argument("--operator-dir", type=Path, metavar="DIR", help="a folder anywhere that holds one operator")
     flags.add_argument("--platform", metavar="NAME", help="a file of config/platforms, or auto")

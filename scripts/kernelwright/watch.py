@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import math
 import sys
@@ -187,7 +186,7 @@ def follow(results: Path, operators: Sequence[str], config: Path | None, interva
 
 
 def main(argv: list[str] | None = None) -> int:
-    flags = argparse.ArgumentParser(prog="kernelwright watch", description=__doc__)
+    flags = cli.Parser(prog="kernelwright watch", description=__doc__)
     flags.add_argument("--results", type=Path, default=Path("results"))
     flags.add_argument("--operator", nargs="+", default=[], help="campaigns of these operators only")
     flags.add_argument("--config", type=Path, help="settings of the run, for its stop rules; default: those of the run")

@@ -25,7 +25,7 @@ def campaign_of(directory: Path) -> paths.Campaign:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = cli.Parser(
         prog="kernelwright report",
         description=__doc__,
         epilog="kernelwright report index --results DIR --output results/index.html: a page over all campaigns",
@@ -41,7 +41,7 @@ def _parser() -> argparse.ArgumentParser:
 def _index(argv: Sequence[str]) -> int:
     from kernelwright.report import index
 
-    parser = argparse.ArgumentParser(prog="kernelwright report index", description="A page over all campaigns.")
+    parser = cli.Parser(prog="kernelwright report index", description="A page over all campaigns.")
     parser.add_argument("--results", type=Path, required=True)
     parser.add_argument("--output", type=Path, required=True)
     flags = parser.parse_args(argv)
@@ -51,7 +51,7 @@ def _index(argv: Sequence[str]) -> int:
 
 def _all(argv: Sequence[str]) -> int:
     """Render what already has artifacts again; runs nothing else."""
-    parser = argparse.ArgumentParser(prog="kernelwright report all", description=_all.__doc__)
+    parser = cli.Parser(prog="kernelwright report all", description=_all.__doc__)
     parser.add_argument("--results", type=Path, required=True)
     parser.add_argument("--operator", nargs="+", default=[], help="campaigns of these operators only")
     flags = parser.parse_args(argv)
