@@ -23,6 +23,8 @@ VERBS = {
     "judge": ("kernelwright.judge.__main__", "judge one candidate kernel, or compare two"),
     "report": ("kernelwright.report.__main__", "render a campaign's report from its artifacts"),
     "watch": ("kernelwright.watch", "live progress of running campaigns"),
+    "wiki": ("kernelwright.knowledge.wiki.__main__", "find, check, measure and harvest knowledge cards"),
+    "calibrate": ("kernelwright.knowledge.calibration", "measure what this machine reaches: bandwidth, rates, launch"),
     "doctor": ("kernelwright.doctor", "what this machine has, what is missing and how to get it"),
     "specs": ("kernelwright.specs", "step: operator contract, platform facts, roofline floors"),
     "baseline": ("kernelwright.baseline", "step: V0, the reference judged"),

@@ -32,6 +32,10 @@ def operators_dir() -> Path:
     return project_root() / "operators"
 
 
+def wiki_dir() -> Path:
+    return project_root() / "gpu-wiki"
+
+
 @dataclass(frozen=True)
 class Campaign:
     """Paths of one campaign: results/<operator>/<platform>/<framework>-<mode>/."""

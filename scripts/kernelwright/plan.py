@@ -13,6 +13,7 @@ from kernelwright import agents, artifacts, cli
 from kernelwright.agents import context
 from kernelwright.agents.base import EpisodeContext, unknown_usage
 from kernelwright.errors import InputError, KernelwrightError
+from kernelwright.knowledge.wiki import cite
 
 RELATIVE_TOLERANCE = 1e-6  # of a cited value, for values that went through decimal text
 MARKDOWN = """# Plan {bucket} v{version:03d}: {status}
@@ -68,6 +69,7 @@ def make(ctx: EpisodeContext, agent_name: str, where: Path) -> dict[str, Any]:
         }
         artifacts.validate(check, "plan", where)
         check_evidence(body, ctx.profile)
+        cite.files(body["wiki"], ctx.config)
         return body
     except KernelwrightError as error:
         print(f"plan: blocked: {error}", file=sys.stderr)
@@ -115,12 +117,13 @@ def main(argv: list[str] | None = None) -> int:
     ctx = context.build(arguments, settings)
     plan = make(ctx, settings["agent"], arguments.output)
     profile = campaign.version_dir(arguments.bucket, arguments.version) / "profile.json"
+    cited = {f"wiki:{name}": artifacts.sha256_file(path) for name, path in cite.files(plan["wiki"], settings).items()}
     artifacts.write(
         arguments.output,
         "plan",
         plan,
         agent=settings["agent"],
-        parents={"profile.json": artifacts.sha256_file(profile)},
+        parents={"profile.json": artifacts.sha256_file(profile), **cited},
     )
     artifacts.write_text(arguments.markdown, markdown(plan))
     return 0

@@ -16,10 +16,15 @@ from kernelwright.agents import context
 from kernelwright.errors import KernelwrightError
 from kernelwright.frameworks.cpp import search_path
 from kernelwright.paths import Campaign
-from kernelwright.profilers import summary
+from kernelwright.profilers import registry, summary
+from kernelwright.profilers.base import Target
 
 MOST_WORKLOADS = 4
 TOOL = "torch.profiler"
+# What a profile of the same kernel passes on.
+KEPT = (
+    "metrics", "hot", "bottlenecks", "roofline", "stalls", "occupancy", "traffic", "instruction_mix", "notes",
+)  # fmt: skip
 
 
 def representative(workloads: Sequence[str], specs: Mapping[str, Any], most: int = MOST_WORKLOADS) -> list[str]:
@@ -82,6 +87,39 @@ def measure_in_child(
         return raw
 
 
+def add_tools(
+    body: dict[str, Any], operator_dir: Path, kernel: Path, workload: str, specs: Mapping[str, Any],
+    setting: str | Sequence[str], timeout_s: float,
+) -> list[str]:  # fmt: skip
+    """Add the sections of the vendor's tools to a profile's body; returns the tools that gave some.
+
+    A tool that is not there or fails leaves a note: torch.profiler's part of the profile stands without it.
+    """
+    used, notes = [], []
+    vendor, facts = specs["platform"]["vendor"], specs["platform"]["facts"]
+    for name, tool in registry.chosen(setting, vendor):
+        available, why = tool.availability()
+        if not available:
+            notes.append(f"{name}: {why}")
+            continue
+        with tempfile.TemporaryDirectory(prefix="kernelwright-tool-") as folder:
+            copy = Path(folder) / "kernel.py"
+            shutil.copyfile(kernel, copy)
+            target = Target(operator_dir.resolve(), copy, workload, vendor, facts, Path(folder), timeout_s)
+            try:
+                found = tool.measure(target)
+            except KernelwrightError as error:
+                notes.append(f"{name}: {error}")
+                continue
+        body["metrics"] |= found.pop("metrics", {})
+        body["bottlenecks"] = summary.merged(found.pop("bottlenecks", []), body["bottlenecks"])
+        body |= found
+        used.append(name)
+    if notes:
+        body["notes"] = notes
+    return used
+
+
 def torch_compile_speedups(
     campaign: Campaign, incumbent: Mapping[str, Any], workloads: Sequence[str]
 ) -> list[float] | None:
@@ -141,7 +179,8 @@ def main(argv: list[str] | None = None) -> int:
     }
     previous = reusable(campaign, bucket, version, incumbent["kernel_sha256"], workloads)
     if previous is not None:
-        body: dict[str, Any] = {key: previous[key] for key in ("metrics", "hot", "bottlenecks") if key in previous}
+        body: dict[str, Any] = {key: previous[key] for key in KEPT if key in previous}
+        head["tool"] = previous["tool"]
         origin = previous["provenance"].get("reused_from") or f"{bucket}/v{version - 1:03d}/profile.json"
         artifacts.write(arguments.output, "profile", {**head, **body}, reused_from=origin, **facts)
         return 0
@@ -151,6 +190,11 @@ def main(argv: list[str] | None = None) -> int:
     kernel = campaign.root / incumbent["kernel_path"]
     raw = measure_in_child(arguments.operator_dir, kernel, workloads, device, timeout_s)
     body = build(raw, specs, torch_compile_speedups(campaign, incumbent, members))
+    largest = workloads[-1]  # a tool costs seconds a kernel: it sees the workload that moves most
+    tools = add_tools(
+        body, arguments.operator_dir, kernel, largest, specs, settings["knowledge"]["profilers"], timeout_s
+    )
+    head["tool"] = ", ".join([TOOL, *tools])
     artifacts.write(arguments.output, "profile", {**head, **body}, torch=raw["torch"], **facts)
     return 0
 

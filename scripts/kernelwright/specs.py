@@ -11,7 +11,7 @@ from typing import Any
 from kernelwright import artifacts, operators
 from kernelwright.cli import step
 from kernelwright.errors import InputError
-from kernelwright.knowledge import platforms, roofline
+from kernelwright.knowledge import calibration, platforms, roofline
 from kernelwright.operators import expressions, inspection
 from kernelwright.operators.model import Operator, Workload
 
@@ -86,8 +86,10 @@ def floating_dtypes(operator: Operator) -> list[str]:
     return [entry["dtype"] for entry in entries if "dtype" in entry]
 
 
-def workload_section(operator: Operator, workload_ids: Sequence[str], facts: roofline.Facts) -> dict[str, Any]:
-    """Arguments, axes, work and floor per workload id."""
+def workload_section(
+    operator: Operator, workload_ids: Sequence[str], facts: roofline.Facts, measured: roofline.Facts | None = None
+) -> dict[str, Any]:
+    """Arguments, axes, work and floors per workload id; `measured` are facts of this machine's calibration."""
     work = traffic(operator, workload_ids)
     dtypes = floating_dtypes(operator)
     section = {}
@@ -98,7 +100,10 @@ def workload_section(operator: Operator, workload_ids: Sequence[str], facts: roo
             "input_kwargs": workload.input_kwargs,
             "axes": operator.axis_values(workload),
             "traffic": work[key],
-            "floor": roofline.floor(work[key], dtypes, facts),
+            "floor": {
+                **roofline.floor(work[key], dtypes, facts),
+                "calibrated": roofline.calibrated_floor(work[key], dtypes, {**facts, **(measured or {})}),
+            },
         }
     return section
 
@@ -118,7 +123,7 @@ def build(
         },
         "framework": framework,
         "mode": mode,
-        "workloads": workload_section(operator, operator.workload_ids(platform.workload_set), facts),
+        "workloads": workload_section(operator, operator.workload_ids(platform.workload_set), facts, calibration.known(platform)),
         "targets": {"utilization": target},
     }
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from kernelwright import frameworks
 from kernelwright.agents.base import EpisodeContext
+from kernelwright.knowledge.wiki import cite
 
 PROMPTS = Path(__file__).parent / "prompts"
 
@@ -32,6 +33,7 @@ def render(ctx: EpisodeContext, step: str, plan: Mapping[str, Any] | None = None
     text: str = environment.get_template(f"{step}.md").render(
         ctx=ctx, specs=ctx.specs, profile=ctx.profile, plan=plan, workloads=workloads, kernel_file=ctx.kernel_file,
         reference=reference_source(ctx.operator).strip(), entry=ctx.operator.candidate_name,
+        cards=cite.for_plan(ctx.specs, ctx.profile, getattr(ctx.operator, "family", None), "", ctx.config),
         guidance=frameworks.get(ctx.specs["framework"]).GUIDANCE.read_text().strip(),
     )  # fmt: skip
     return text

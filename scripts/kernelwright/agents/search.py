@@ -24,6 +24,7 @@ from kernelwright.agents.base import (
     no_model_usage,
 )
 from kernelwright.errors import KernelwrightError
+from kernelwright.knowledge.wiki import cite
 from kernelwright.search import halving, recognise, space, templates
 from kernelwright.search.templates.base import Facts
 
@@ -169,7 +170,8 @@ class SearchAgent:
             cited += COMPILED
             predicted = mean
         evidence = [{"metric": name, **_metric(ctx.profile, name)} for name in cited]
-        common = {"evidence": evidence, "wiki": [], "dropout": ctx.dropped_hypotheses, "usage": usage}
+        cited_cards = [] if idea is None else cards_for(ctx, idea)
+        common = {"evidence": evidence, "wiki": cited_cards, "dropout": ctx.dropped_hypotheses, "usage": usage}
         if idea is None:
             return {
                 **common,
@@ -214,6 +216,13 @@ class SearchAgent:
         ctx.kernel_file.write_text(kernels[best][1])
         log.append({"event": "chosen", "candidate": best, "parameters": kernels[best][0]})
         return Outcome(CANDIDATE_READY, f"best of {len(kernels)} kernels in {len(trials)} trials", usage, log)
+
+
+def cards_for(ctx: EpisodeContext, idea: Idea) -> list[str]:
+    """Ids of the wiki's cards for the top bottleneck that are nearest to an idea. Raises InputError for a bad wiki."""
+    words = f"{idea.category} {idea.recipe.get('template', '').replace('_', ' ')} {idea.hypothesis}"
+    family = getattr(ctx.operator, "family", None)
+    return [card["id"] for card in cite.for_plan(ctx.specs, ctx.profile, family, words, ctx.config)]
 
 
 def proposals(ctx: EpisodeContext, recipe: Mapping[str, Any]) -> list[tuple[dict[str, Any], str]]:

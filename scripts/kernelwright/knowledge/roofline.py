@@ -105,6 +105,34 @@ def floor(traffic: Mapping[str, Any], dtypes: Iterable[str], facts: Facts) -> di
     }
 
 
+def reached_facts(facts: Facts) -> dict[str, dict[str, Any]]:
+    """Measured facts under the names that a floor reads, as they were measured: what a program has reached.
+
+    A copy stands for memory bandwidth, a matrix product for the peak of its type. What nobody measured is left out.
+    """
+    found = {
+        name: {"value": fact["value"], "confidence": "reached"}
+        for name, fact in facts.items()
+        if fact.get("confidence") == "measured" and isinstance(fact.get("value"), int | float)
+    }
+    for dtype in ("bf16", "fp16", "tf32", "fp32", "fp8"):
+        if f"matmul_{dtype}_tflops" in found:
+            found[f"peak_{dtype}_tflops"] = found[f"matmul_{dtype}_tflops"]
+    if "copy_bandwidth_gb_s" in found:
+        found["memory_bandwidth_gb_s"] = found["copy_bandwidth_gb_s"]
+        # A copy's rate holds for memory; what may stay in a cache is the datasheet's to say.
+        for name in ("last_level_cache_bytes", "l2_cache_bytes"):
+            if name in facts and name not in found:
+                found[name] = dict(facts[name])
+    return found
+
+
+def calibrated_floor(traffic: Mapping[str, Any], dtypes: Iterable[str], facts: Facts) -> dict[str, Any]:
+    """Floor by what was measured, launch included: a time that programs have come close to, where `floor` is a bound."""
+    found = floor(traffic, dtypes, reached_facts(facts))
+    return {key: found[key] for key in ("memory_us", "compute_us", "launch_us", "floor_us", "bound")}
+
+
 def rounded(value: float | None) -> float | None:
     """Six significant digits: more would be noise in an artifact."""
     return None if value is None else float(f"{value:.6g}")

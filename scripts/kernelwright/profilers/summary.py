@@ -106,6 +106,20 @@ def bottlenecks(
     return sorted(named, key=lambda entry: -(entry["expected_gain"] or 0.0))
 
 
+def merged(device: list[dict[str, Any]], own: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Bottlenecks of a device's counters, and before them what only the host's clock sees.
+
+    Launch overhead lies outside of a kernel, so counters of the kernel do not show it: where it leads the list of the
+    whole call it stays first. Of two entries for one bound the counters' is kept.
+    """
+    if not device:
+        return own
+    led = own[:1] if own and own[0]["bound"] == "launch" else []
+    bounds = {entry["bound"] for entry in device} | {entry["bound"] for entry in led}
+    rest = [entry for entry in own if entry["bound"] not in bounds]
+    return [*led, *(entry for entry in device if entry["bound"] not in {one["bound"] for one in led}), *rest]
+
+
 def _roofline(value: Mapping[str, Any], raw: Mapping[str, Any], specs: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The floors' own bound: traffic beyond the declared bytes, or arithmetic below the peak; unknown floors say so."""
     floors = {key: specs["workloads"][key]["floor"] for key in raw["workloads"]}

@@ -1,0 +1,9 @@
+"""Running sum along each row of a matrix."""
+
+import torch
+from torch import nn
+
+
+class Model(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.cumsum(dim=1)  # (rows, columns)
