@@ -20,7 +20,7 @@ from kernelwright.knowledge.wiki import cards
 from kernelwright.knowledge.wiki.cards import ANY, FOLDERS, SCOPES, Card
 from kernelwright.knowledge.wiki.sources import Source
 
-FORMAT = 2  # raise it when the tables change
+FORMAT = 3  # raise it when the tables change
 WORD = re.compile(r"[a-z0-9]+")
 TABLES = f"""
 CREATE TABLE cards (rowid INTEGER PRIMARY KEY, id TEXT NOT NULL, path TEXT UNIQUE NOT NULL, source TEXT NOT NULL,
@@ -29,6 +29,7 @@ CREATE TABLE cards (rowid INTEGER PRIMARY KEY, id TEXT NOT NULL, path TEXT UNIQU
 CREATE INDEX cards_id ON cards (id);
 CREATE VIRTUAL TABLE texts USING fts5(title, summary, symptoms, tags, body, tokenize='porter unicode61');
 CREATE TABLE words (word TEXT PRIMARY KEY);
+CREATE TABLE state (seen TEXT NOT NULL);
 CREATE VIRTUAL TABLE trigrams USING fts5(word, tokenize='trigram', detail='none');
 """
 ALL_BITS = (1 << 40) - 1
@@ -68,12 +69,15 @@ class Index:
 
     def refresh(self) -> int:
         """Read what changed, forget what is gone; returns the number of files read. Raises InputError for a bad card."""
-        wanted = {path: (stamp, source) for source in self.sources for path, stamp in stamps(source)}
+        listings = [(source, list(stamps(source))) for source in self.sources]
+        text = "\n".join(f"{path} {stamp}" for _, found in listings for path, stamp in found)
+        seen = hashlib.sha256(text.encode()).hexdigest()
+        if (seen,) == self.db.execute("SELECT seen FROM state").fetchone():  # one row instead of all of them
+            return 0
+        wanted = {path: (stamp, source) for source, found in listings for path, stamp in found}
         known = dict(self.db.execute("SELECT path, stamp FROM cards"))
         changed = [path for path, (stamp, _) in wanted.items() if known.get(path) != stamp]
         gone = [path for path in known if path not in wanted]
-        if not changed and not gone:
-            return 0
         parsed = [(cards.read(Path(path), wanted[path][1].name), wanted[path][0]) for path in changed]
         self.db.execute("BEGIN IMMEDIATE")
         try:
@@ -81,6 +85,8 @@ class Index:
             for card, stamp in parsed:
                 self._add(card, stamp)
             self._check_unique()
+            self.db.execute("DELETE FROM state")
+            self.db.execute("INSERT INTO state VALUES (?)", (seen,))
             self.db.execute("COMMIT")
         except BaseException:
             self.db.execute("ROLLBACK")
@@ -126,7 +132,7 @@ class Index:
 
 
 def stamps(source: Source) -> Iterable[tuple[str, str]]:
-    """(path, size and time of change) of a source's card files."""
+    """(path, size and time of change in ns) of a source's card files."""
     for folder in FOLDERS.values():
         directory = source.directory / folder
         if not directory.is_dir():
