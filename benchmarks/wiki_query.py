@@ -1,7 +1,7 @@
 """The wiki's retrieval: recall@5 over wiki_questions.yaml, and the latency of queries over 10,000 synthetic cards.
 
-Prints one line per miss and the figures. Latency is that of a warm query in this process, index open, with a look at
-every card file for changes before it, and without. `--cards` and `--queries` change the size.
+Prints one line per miss and the figures. Latency is that of a warm query in this process: index open, looked at for
+changes (every file after two seconds), ranked, decoded. `--cards` and `--queries` change the size.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ def recall(opened: index.Index) -> tuple[int, int, list[str]]:
         scope = query.scope_of(item["platform"], framework=item["framework"])
         found = [card["id"] for card in query.search(opened, item["q"], scope, WITHIN)["cards"]]
         if not set(found) & set(item["cards"]):
-            misses.append(f"missed {item['q']!r}: wanted {', '.join(item['cards'])}; got {', '.join(found) or 'nothing'}")
+            misses.append(
+                f"missed {item['q']!r}: wanted {', '.join(item['cards'])}; got {', '.join(found) or 'nothing'}"
+            )
     return len(questions) - len(misses), len(questions), misses
 
 
@@ -45,31 +47,30 @@ def synthetic(real: list[cards.Card], count: int, wiki: Path, seed: int = 0) -> 
         text = " ".join(draw.choices(words, k=12))
         facts: dict[str, Any] = {**base.facts, "id": f"synthetic-{number}", "title": text[:60], "summary": (text * 3)[:200],
                                  "symptoms": [" ".join(draw.choices(words, k=6))], "tags": [], "related": []}  # fmt: skip
-        body = "\n\n".join(f"## {name}\n\n{' '.join(draw.choices(words, k=40))}" for name in cards.SECTIONS["technique"])
+        body = "\n\n".join(
+            f"## {name}\n\n{' '.join(draw.choices(words, k=40))}" for name in cards.SECTIONS["technique"]
+        )
         path = wiki / "techniques" / f"synthetic-{number}.md"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(cards.text_of(facts, body))
 
 
-def latencies(source: sources.Source, file: Path, count: int) -> tuple[float, list[float], list[float]]:
-    """(seconds to build the index, ms of each query with the look at the files, and without) over the questions."""
+def latencies(source: sources.Source, file: Path, count: int) -> tuple[float, list[float]]:
+    """(seconds to build the index, milliseconds of each warm query) over the questions."""
     questions = artifacts.load_yaml(QUESTIONS)
     start = time.perf_counter()
     opened = index.Index(file, [source])
     opened.refresh()
     built = time.perf_counter() - start
-    checked, plain = [], []
+    times = []
     for number in range(count):
         item = questions[number % len(questions)]
         start = time.perf_counter()
         opened.refresh()
-        looked = time.perf_counter()
         query.search(opened, item["q"], query.scope_of(item["platform"], framework=item["framework"]), WITHIN)
-        end = time.perf_counter()
-        checked.append((end - start) * 1e3)
-        plain.append((end - looked) * 1e3)
+        times.append((time.perf_counter() - start) * 1e3)
     opened.close()
-    return built, checked, plain
+    return built, times
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -86,11 +87,12 @@ def main(argv: list[str] | None = None) -> int:
         print(f"recall@{WITHIN}: {hits / total:.3f} ({hits} of {total} questions, {len(source.files())} cards)")
         wiki = Path(folder) / "wiki"
         synthetic([cards.read(path) for path in source.files()], arguments.cards, wiki)
-        built, checked, plain = latencies(sources.Source("synthetic", "made up", wiki), Path(folder) / "many.sqlite", arguments.queries)
-        print(f"{arguments.cards} cards: index built in {built:.1f} s")
-        for times, what in ((checked, "with a look at every file"), (plain, "without")):
-            cut = statistics.quantiles(times, n=20)[-1]
-            print(f"warm query {what}: median {statistics.median(times):.1f} ms, 95 % below {cut:.1f} ms")
+        built, times = latencies(
+            sources.Source("synthetic", "made up", wiki), Path(folder) / "many.sqlite", arguments.queries
+        )
+        cut = statistics.quantiles(times, n=20)[-1]
+        print(f"{arguments.cards} cards: index built in {built:.1f} s; warm query median {statistics.median(times):.1f} ms, "
+              f"95 % below {cut:.1f} ms, worst {max(times):.1f} ms")  # fmt: skip
     return 0
 
 

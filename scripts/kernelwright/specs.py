@@ -123,7 +123,9 @@ def build(
         },
         "framework": framework,
         "mode": mode,
-        "workloads": workload_section(operator, operator.workload_ids(platform.workload_set), facts, calibration.known(platform)),
+        "workloads": workload_section(
+            operator, operator.workload_ids(platform.workload_set), facts, calibration.known(platform)
+        ),
         "targets": {"utilization": target},
     }
 

@@ -1,39 +1,25 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
-
-static inline float fast_exp(float x) {  // 2^n times a polynomial on [-ln2/2, ln2/2]
-  x = x < -87.0f ? -87.0f : x > 88.0f ? 88.0f : x;
-  const float n = __builtin_rintf(x * 1.44269504f);
-  const float r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
-  float p = 1.9875691500e-4f;
-  p = p * r + 1.3981999507e-3f;
-  p = p * r + 8.3334519073e-3f;
-  p = p * r + 4.1665795894e-2f;
-  p = p * r + 1.6666665459e-1f;
-  p = p * r + 5.0000001201e-1f;
-  p = p * r * r + r + 1.0f;
-  int32_t bits = (int32_t(n) + 127) << 23;
-  float scale;
-  std::memcpy(&scale, &bits, 4);
-  return p * scale;
+static float up(uint16_t v) { uint32_t w = uint32_t(v) << 16; float f; std::memcpy(&f, &w, 4); return f; }
+static uint16_t down(float f) {  // to nearest even; NaN stays NaN
+  uint32_t w; std::memcpy(&w, &f, 4);
+  uint32_t rounded = (w + 0x7fff + ((w >> 16) & 1)) >> 16;
+  return (w & 0x7fffffff) > 0x7f800000 ? 0x7fc0 : uint16_t(rounded);
 }
 
-extern "C" void run(const float* x, float* out, long rows, long columns) {
-  #pragma omp parallel for schedule(static)
+extern "C" void run(const uint16_t* x, const uint16_t* weight, uint16_t* out, long rows, long columns, float eps) {
   for (long r = 0; r < rows; r++) {
-    const float* row = x + r * columns;
-    float* to = out + r * columns;
-    float top = row[0], sum = 0;
-    #pragma omp simd reduction(max : top)
-    for (long c = 0; c < columns; c++) top = row[c] > top ? row[c] : top;
+    const uint16_t* row = x + r * columns;
+    float sum = 0;
     #pragma omp simd reduction(+ : sum)
-    for (long c = 0; c < columns; c++) sum += to[c] = fast_exp(row[c] - top);
+    for (long c = 0; c < columns; c++) sum += up(row[c]) * up(row[c]);
+    const float root = std::sqrt(sum / columns + eps);
 #if AFTER
-    const float factor = 1.0f / sum;
-    for (long c = 0; c < columns; c++) to[c] *= factor;
+    const float factor = 1.0f / root;
+    for (long c = 0; c < columns; c++) out[r * columns + c] = down(up(row[c]) * factor * up(weight[c]));
 #else
-    for (long c = 0; c < columns; c++) to[c] /= sum;
+    for (long c = 0; c < columns; c++) out[r * columns + c] = down(up(row[c]) / root * up(weight[c]));
 #endif
   }
 }

@@ -11,9 +11,8 @@ AFTER = False
 @triton.jit
 def axpy(x, y, out, count, programs, CONTIGUOUS: tl.constexpr, BLOCK: tl.constexpr):
     pid = tl.program_id(0).to(tl.int64)
-    if CONTIGUOUS:
-        at = pid * BLOCK + tl.arange(0, BLOCK)
-    else:
+    at = pid * BLOCK + tl.arange(0, BLOCK)
+    if not CONTIGUOUS:
         at = pid + tl.arange(0, BLOCK).to(tl.int64) * programs
     left = tl.load(x + at, mask=at < count)
     right = tl.load(y + at, mask=at < count)

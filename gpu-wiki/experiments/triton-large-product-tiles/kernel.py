@@ -22,7 +22,9 @@ def product(a, b, out, m, n, k, M: tl.constexpr, N: tl.constexpr, K: tl.constexp
     p = tl.arange(0, K)
     total = tl.zeros([M, N], tl.float32)
     for start in range(0, k, K):
-        left = tl.load(a + i[:, None] * k + start + p[None, :], mask=(i[:, None] < m) & (start + p[None, :] < k), other=0.0)
+        left = tl.load(
+            a + i[:, None] * k + start + p[None, :], mask=(i[:, None] < m) & (start + p[None, :] < k), other=0.0
+        )
         right = tl.load(
             b + (start + p[:, None]) * n + j[None, :], mask=(start + p[:, None] < k) & (j[None, :] < n), other=0.0
         )

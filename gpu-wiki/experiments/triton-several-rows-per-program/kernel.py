@@ -29,5 +29,7 @@ class Model(nn.Module):
         rows, columns = x.shape
         tile = 16 if AFTER else 1
         grid = (triton.cdiv(rows, tile),)
-        norm[grid](x, weight, out, rows, columns, self.eps, ROWS=tile, BLOCK=triton.next_power_of_2(columns), num_warps=4)
+        norm[grid](
+            x, weight, out, rows, columns, self.eps, ROWS=tile, BLOCK=triton.next_power_of_2(columns), num_warps=4
+        )
         return out

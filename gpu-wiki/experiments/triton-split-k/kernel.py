@@ -16,7 +16,9 @@ def part(a, b, parts, m, n, k, length, M: tl.constexpr, N: tl.constexpr, K: tl.c
     begin = tl.program_id(2) * length
     total = tl.zeros([M, N], tl.float32)
     for start in range(begin, min(begin + length, k), K):
-        left = tl.load(a + i[:, None] * k + start + p[None, :], mask=(i[:, None] < m) & (start + p[None, :] < k), other=0.0)
+        left = tl.load(
+            a + i[:, None] * k + start + p[None, :], mask=(i[:, None] < m) & (start + p[None, :] < k), other=0.0
+        )
         right = tl.load(
             b + (start + p[:, None]) * n + j[None, :], mask=(start + p[:, None] < k) & (j[None, :] < n), other=0.0
         )

@@ -7,6 +7,7 @@ AMD). It has no test on a device: what is tested is the arithmetic, with a fake 
 from __future__ import annotations
 
 import argparse
+import functools
 import hashlib
 import json
 import subprocess
@@ -89,7 +90,7 @@ def copies(clock: Clock, device: str) -> list[dict[str, Any]]:
     for size in COPY_BYTES:
         source = torch.ones(size // 8, device=device)
         target = torch.empty_like(source)
-        seconds = clock(lambda source=source, target=target: target.copy_(source))
+        seconds = clock(functools.partial(target.copy_, source))
         found.append({"bytes": size, "gb_s": rounded(size / seconds / 1e9)})
     return found
 
@@ -136,14 +137,18 @@ def rounded(value: float) -> float:
     return float(f"{value:.4g}")
 
 
-def facts_of(copy_rows: list[dict[str, Any]], matmul_rows: list[dict[str, Any]], launch: float, source: str) -> dict[str, Any]:
+def facts_of(
+    copy_rows: list[dict[str, Any]], matmul_rows: list[dict[str, Any]], launch: float, source: str
+) -> dict[str, Any]:
     """The best of each as facts."""
 
     def fact(value: float | None, how: str) -> dict[str, Any]:
         return {"value": value, "source": f"{how}, {source}", "confidence": "unknown" if value is None else "measured"}
 
     found = {
-        "copy_bandwidth_gb_s": fact(max(row["gb_s"] for row in copy_rows), "copy on the device, bytes read and written"),
+        "copy_bandwidth_gb_s": fact(
+            max(row["gb_s"] for row in copy_rows), "copy on the device, bytes read and written"
+        ),
         "launch_us": fact(launch, "kernel of one element between two events"),
     }
     for dtype in dict.fromkeys(row["dtype"] for row in matmul_rows):
@@ -169,7 +174,15 @@ def measure(host: dict[str, Any], clock: Clock, device: str = "cuda") -> dict[st
 
 def measure_in_child(platform: str, path: Path) -> None:
     """Run this module in a process of its own, so that the caller never imports torch. Raises KernelwrightError."""
-    command = [sys.executable, "-m", "kernelwright.knowledge.calibrate_device", "--platform", platform, "--output", str(path)]
+    command = [
+        sys.executable,
+        "-m",
+        "kernelwright.knowledge.calibrate_device",
+        "--platform",
+        platform,
+        "--output",
+        str(path),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0 or not path.is_file():
         last = (done.stderr.strip().splitlines() or ["no message"])[-1]

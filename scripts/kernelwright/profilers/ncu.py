@@ -62,7 +62,9 @@ def measure(target: Target, sources: bool = False) -> Sections:
     found = kernels(survey)
     name = dominant(found)
     full = target.folder / "full.ncu-rep"
-    tools.run([program, *full_flags(full, name, sources), *target.command(sys.executable)], target.folder, target.timeout_s)
+    tools.run(
+        [program, *full_flags(full, name, sources), *target.command(sys.executable)], target.folder, target.timeout_s
+    )
     values = next((row for row in kernels(full) if row["name"] == name), None)
     if values is None:
         raise KernelwrightError(f"ncu: kernel {name!r} of the survey is not in the full report")
@@ -165,7 +167,10 @@ def mix(values: Values) -> list[dict[str, Any]]:
     """Pipes by their share of the executed instructions, by use times what each can issue."""
     found = {}
     for pipe in PIPES:
-        for name in (f"sm__inst_executed_pipe_{pipe}.sum", f"sm__inst_executed_pipe_{pipe}.avg.pct_of_peak_sustained_active"):
+        for name in (
+            f"sm__inst_executed_pipe_{pipe}.sum",
+            f"sm__inst_executed_pipe_{pipe}.avg.pct_of_peak_sustained_active",
+        ):
             if (value := number(values, name)) is not None:
                 found[pipe] = value
                 break
@@ -241,7 +246,9 @@ def metrics(values: Values, found: Mapping[str, Any]) -> dict[str, Any]:
         "load_sector_efficiency": metric(found["traffic"]["load_efficiency"], "ratio"),
         "store_sector_efficiency": metric(found["traffic"]["store_efficiency"], "ratio"),
     }
-    return plain | {f"stall.{reason}": metric(share, "ratio") for reason, share in stall.items() if reason not in WORKING}
+    return plain | {
+        f"stall.{reason}": metric(share, "ratio") for reason, share in stall.items() if reason not in WORKING
+    }
 
 
 def sections(values: Values, facts: Mapping[str, Mapping[str, Any]]) -> Sections:
@@ -257,7 +264,8 @@ def sections(values: Values, facts: Mapping[str, Mapping[str, Any]]) -> Sections
 
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
-        prog="python -m kernelwright.profilers.ncu", description="Read a report: sections of the dominant kernel as JSON."
+        prog="python -m kernelwright.profilers.ncu",
+        description="Read a report: sections of the dominant kernel as JSON.",
     )
     parser.add_argument("report", type=Path)
     parser.add_argument("--platform", help="whose facts count, e.g. h200")

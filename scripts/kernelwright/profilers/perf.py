@@ -87,6 +87,8 @@ def metrics(counts: Mapping[str, float | None], calls: int) -> dict[str, dict[st
         "instructions_per_call": metric(each("instructions"), "1", note),
         "branch_miss_share": metric(ratio(counts.get("branch-misses"), counts.get("branches")), "ratio", "perf"),
         "cache_miss_share": metric(ratio(counts.get("cache-misses"), counts.get("cache-references")), "ratio", "perf"),
-        "processor_time_us": metric(None if each("task-clock") is None else (each("task-clock") or 0) * 1e3, "us", note),
+        "processor_time_us": metric(
+            None if each("task-clock") is None else (each("task-clock") or 0) * 1e3, "us", note
+        ),
         "context_switches_per_call": metric(each("context-switches"), "1", note),
     }

@@ -73,7 +73,9 @@ def rows(path: Path, columns: Mapping[str, str]) -> list[dict[str, str]]:
             reader = csv.DictReader(stream)
             missing = [name for name in columns.values() if name not in (reader.fieldnames or ())]
             if missing:
-                raise InputError(f"{path}: missing column {', '.join(missing)}; found {', '.join(reader.fieldnames or ())}")
+                raise InputError(
+                    f"{path}: missing column {', '.join(missing)}; found {', '.join(reader.fieldnames or ())}"
+                )
             return list(reader)
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from None
@@ -167,7 +169,9 @@ def hot(dispatches: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def sections(
-    dispatches: list[dict[str, Any]], counters: Mapping[str, Mapping[str, float]], facts: Mapping[str, Mapping[str, Any]]
+    dispatches: list[dict[str, Any]],
+    counters: Mapping[str, Mapping[str, float]],
+    facts: Mapping[str, Mapping[str, Any]],
 ) -> Sections:
     """Sections of profile.json for the dominant kernel; a counter that was not collected is unknown."""
     ordered = hot(dispatches)

@@ -1,11 +1,11 @@
 """`kernelwright wiki`: find cards, show them, check them, measure them, and harvest those of a campaign.
 
-  wiki query "words" [--platform h200] [--framework triton] [--family row_norm] [--bound memory] [--symptom words] [--json]
-  wiki list | show ID                 all cards, or one with its evidence; --results DIR adds how plans used them
-  wiki gate [FILE ...] [--admit]      what keeps a card out; without files every admitted card is checked
-  wiki experiments [--platform cpu]   measure the pairs of kernels again; a card whose effect is gone is flagged
-  wiki pair ID --output DIR           write the two kernels of an experiment
-  wiki harvest --results DIR          candidate cards of finished campaigns
+wiki query "words" [--platform h200] [--framework triton] [--family row_norm] [--bound memory] [--symptom words] [--json]
+wiki list | show ID                 all cards, or one with its evidence; --results DIR adds how plans used them
+wiki gate [FILE ...] [--admit]      what keeps a card out; without files every admitted card is checked
+wiki experiments [--platform cpu]   measure the pairs of kernels again; a card whose effect is gone is flagged
+wiki pair ID --output DIR           write the two kernels of an experiment
+wiki harvest --results DIR          candidate cards of finished campaigns
 """
 
 from __future__ import annotations
@@ -155,7 +155,9 @@ def run_experiments(arguments: argparse.Namespace, found: Sequence[sources.Sourc
     known = {pair.card for pair in chosen}
     for name in arguments.card or []:
         if name not in known:
-            raise InputError(f"wiki experiments: --card {name!r} has no experiment; allowed: {', '.join(sorted(known))}")
+            raise InputError(
+                f"wiki experiments: --card {name!r} has no experiment; allowed: {', '.join(sorted(known))}"
+            )
     flagged = 0
     for pair in chosen:
         if arguments.card and pair.card not in arguments.card:

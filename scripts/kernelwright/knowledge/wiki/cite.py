@@ -11,13 +11,17 @@ from kernelwright.errors import InputError
 from kernelwright.knowledge.wiki import effects, index, query, sources
 
 MOST = 3  # cards per plan
+FLAGGED = ("gone", "broken")  # states on the campaign's own platform that keep a card out of plans
 KINDS = ("technique", "pitfall", "kernel")
 
 
 def for_plan(
     specs: Mapping[str, Any], profile: Mapping[str, Any], family: str | None, words: str, config: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
-    """Cards in the campaign's scope for the top bottleneck, the best first; `words` say what is planned."""
+    """Cards in the campaign's scope for the top bottleneck, the best first; `words` say what is planned.
+
+    `effect` of a card says what its experiment showed; one without effect on this platform is left out.
+    """
     bottlenecks = profile.get("bottlenecks") or []
     bound = bottlenecks[0]["bound"] if bottlenecks else None
     note = bottlenecks[0].get("note", "") if bottlenecks else ""
@@ -28,13 +32,13 @@ def for_plan(
         found = query.search(opened, f"{words} {note}", scope, limit=4 * MOST)["cards"]
     finally:
         opened.close()
-    chosen = [card for card in found if card["kind"] in KINDS][:MOST]
-    return [{**card, "effect": measured(card, wikis)} for card in chosen]
-
-
-def measured(card: Mapping[str, Any], wikis: list[sources.Source]) -> str:
-    """One line on what the card's experiment showed."""
-    return effects.phrase(effects.of_card(card["id"], effects.directory_of(card["source"], wikis)))
+    chosen = []
+    for card in found:
+        shown = effects.of_card(card["id"], effects.directory_of(card["source"], wikis))
+        here = shown["results"].get(specs["platform"]["name"], {}).get("state")
+        if card["kind"] in KINDS and here not in FLAGGED and len(chosen) < MOST:
+            chosen.append({**card, "effect": effects.phrase(shown)})
+    return chosen
 
 
 def files(ids: list[str], config: Mapping[str, Any]) -> dict[str, Path]:

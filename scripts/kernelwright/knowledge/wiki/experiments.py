@@ -43,8 +43,11 @@ class Experiment:
 
     @property
     def operator_dir(self) -> Path:
-        own = self.folder.parent / "operators" / self.facts["operator"]
-        return own if own.is_dir() else operators.find(self.facts["operator"])
+        """The operator's folder: of this wiki, of the project's wiki, or of the project. Raises InputError."""
+        name = self.facts["operator"]
+        places = [self.folder.parent / "operators", paths.wiki_dir() / "experiments" / "operators"]
+        own = next((place / name for place in places if (place / name).is_dir()), None)
+        return own or operators.find(name)
 
     def result_file(self, platform: str) -> Path:
         return self.folder / f"result.{platform}.json"
@@ -78,7 +81,9 @@ def kernel_text(experiment: Experiment, which: str) -> str:
     source = path.read_text()
     if path.suffix == ".py":
         if source.count(SWITCH) != 1:
-            raise InputError(f"{path}: the line `{SWITCH.strip()}` is expected once, found {source.count(SWITCH)} times")
+            raise InputError(
+                f"{path}: the line `{SWITCH.strip()}` is expected once, found {source.count(SWITCH)} times"
+            )
         return source if which == BEFORE else source.replace(SWITCH, SWITCH.replace("False", "True"))
     flags = experiment.facts.get("flags", {}).get(which, USUAL_FLAGS)
     return wrapped(experiment, f"#define AFTER {int(which == AFTER)}\n{source}", list(flags), which == AFTER)

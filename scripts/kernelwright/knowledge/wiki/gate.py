@@ -49,7 +49,9 @@ def scope_findings(card: Card) -> list[Finding]:
     for architecture in card.scope("architectures"):
         vendor = architecture_vendors().get(architecture)
         if architecture != ANY and ANY not in vendors and vendor not in vendors:
-            found.append(Finding("scope", f"architecture {architecture} is of {vendor}, the card of {', '.join(vendors)}"))
+            found.append(
+                Finding("scope", f"architecture {architecture} is of {vendor}, the card of {', '.join(vendors)}")
+            )
     for framework in card.scope("frameworks"):
         allowed = FRAMEWORK_VENDORS.get(framework, ())
         if framework != ANY and (ANY in vendors or not set(vendors) <= set(allowed)):
@@ -68,7 +70,9 @@ def provenance_findings(card: Card, known: Iterable[str], results: Path | None) 
         if name not in {*known, card.id}
     ]
     if origin["by"] == "authored":
-        found += [Finding("provenance", f"source {item['title']!r} has no url") for item in sources if "url" not in item]
+        found += [
+            Finding("provenance", f"source {item['title']!r} has no url") for item in sources if "url" not in item
+        ]
         return found
     if not any("sha256" in item for item in sources):
         found.append(Finding("provenance", "a card of a campaign names no artifact with its sha256"))

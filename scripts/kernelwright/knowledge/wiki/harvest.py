@@ -17,7 +17,6 @@ from kernelwright.knowledge.wiki import cards
 from kernelwright.paths import Campaign
 
 FOLDER = "cards"
-CATEGORIES = {"tuning": "tuned parameters"}
 
 
 def versions(campaign: Campaign) -> Iterator[tuple[dict[str, Any], dict[str, Any], Path]]:
@@ -70,7 +69,7 @@ def card(
         "id": slug(kind[:4], campaign.operator, campaign.platform, campaign.framework, *words),
         "kind": kind,
         "title": (title if len(title) <= 90 else title[:87] + "...") if accepted else f"{title}: no gain"[:90],
-        "summary": shortened(str(memory["lesson"])),
+        "summary": shortened(f"{where}: {memory['lesson']}"),
         "applies_to": {
             "vendors": [platform.vendor],
             "architectures": [platform.architecture],

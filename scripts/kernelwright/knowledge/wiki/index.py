@@ -1,7 +1,8 @@
 """A full-text index over all sources: SQLite FTS5, kept in the user's cache and brought up to date before each use.
 
-A file is read again when its size or time of change differs. Scopes are bit masks, so that a query filters before it
-ranks. Words are kept with their trigrams, which is how a misspelt one finds its neighbours.
+A file is read again when its size or time of change differs. Every file is looked at again after CHECK_EVERY_S seconds at
+the earliest, unless a folder has changed: a look at 10,000 files takes longer than a query. Scopes are bit masks, so that
+a query filters before it ranks. Words are kept with their trigrams, which is how a misspelt one finds its neighbours.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import json
 import os
 import re
 import sqlite3
+import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -20,7 +22,8 @@ from kernelwright.knowledge.wiki import cards
 from kernelwright.knowledge.wiki.cards import ANY, FOLDERS, SCOPES, Card
 from kernelwright.knowledge.wiki.sources import Source
 
-FORMAT = 3  # raise it when the tables change
+FORMAT = 4  # raise it when the tables change
+CHECK_EVERY_S = 2.0
 WORD = re.compile(r"[a-z0-9]+")
 TABLES = f"""
 CREATE TABLE cards (rowid INTEGER PRIMARY KEY, id TEXT NOT NULL, path TEXT UNIQUE NOT NULL, source TEXT NOT NULL,
@@ -29,7 +32,7 @@ CREATE TABLE cards (rowid INTEGER PRIMARY KEY, id TEXT NOT NULL, path TEXT UNIQU
 CREATE INDEX cards_id ON cards (id);
 CREATE VIRTUAL TABLE texts USING fts5(title, summary, symptoms, tags, body, tokenize='porter unicode61');
 CREATE TABLE words (word TEXT PRIMARY KEY);
-CREATE TABLE state (seen TEXT NOT NULL);
+CREATE TABLE state (seen TEXT NOT NULL, folders TEXT NOT NULL, at REAL NOT NULL);
 CREATE VIRTUAL TABLE trigrams USING fts5(word, tokenize='trigram', detail='none');
 """
 ALL_BITS = (1 << 40) - 1
@@ -69,10 +72,15 @@ class Index:
 
     def refresh(self) -> int:
         """Read what changed, forget what is gone; returns the number of files read. Raises InputError for a bad card."""
+        folders = folder_stamps(self.sources)
+        last = self.db.execute("SELECT seen, folders, at FROM state").fetchone()
+        if last is not None and last[1] == folders and 0 <= time.time() - last[2] < CHECK_EVERY_S:
+            return 0
         listings = [(source, list(stamps(source))) for source in self.sources]
         text = "\n".join(f"{path} {stamp}" for _, found in listings for path, stamp in found)
         seen = hashlib.sha256(text.encode()).hexdigest()
-        if (seen,) == self.db.execute("SELECT seen FROM state").fetchone():  # one row instead of all of them
+        if last is not None and last[0] == seen:
+            self.db.execute("UPDATE state SET folders = ?, at = ?", (folders, time.time()))
             return 0
         wanted = {path: (stamp, source) for source, found in listings for path, stamp in found}
         known = dict(self.db.execute("SELECT path, stamp FROM cards"))
@@ -86,7 +94,7 @@ class Index:
                 self._add(card, stamp)
             self._check_unique()
             self.db.execute("DELETE FROM state")
-            self.db.execute("INSERT INTO state VALUES (?)", (seen,))
+            self.db.execute("INSERT INTO state VALUES (?, ?, ?)", (seen, folders, time.time()))
             self.db.execute("COMMIT")
         except BaseException:
             self.db.execute("ROLLBACK")
@@ -142,6 +150,16 @@ def stamps(source: Source) -> Iterable[tuple[str, str]]:
                 if entry.name.endswith(".md") and entry.name != "README.md":
                     stat = entry.stat()
                     yield entry.path, f"{stat.st_size}-{stat.st_mtime_ns}"
+
+
+def folder_stamps(sources: Sequence[Source]) -> str:
+    """Times of change of the folders: another one means that a card came, went or was replaced."""
+    found = []
+    for source in sources:
+        for folder in FOLDERS.values():
+            path = source.directory / folder
+            found.append(f"{path} {path.stat().st_mtime_ns if path.is_dir() else None}")
+    return "\n".join(found)
 
 
 def file_of(sources: Sequence[Source]) -> Path:

@@ -17,10 +17,14 @@ from kernelwright.errors import InputError
 from kernelwright.knowledge.wiki.index import WORD, Index, mask
 
 WEIGHTS = (6.0, 3.0, 4.0, 4.0, 1.0)  # of title, summary, symptoms, tags, body
-STOPWORDS = frozenset(
-    "a an and are as at be but by can do does for from how i if in into is it its of on or so than that the their then "
-    "there these this to too use using was what when where which while who why will with you my not no get make kernel".split()
-)
+# fmt: off
+STOPWORDS = frozenset([
+    "a", "an", "and", "are", "as", "at", "be", "but", "by", "can", "do", "does", "for", "from", "get", "how", "i", "if", "in",
+    "into", "is", "it", "its", "kernel", "make", "my", "no", "not", "of", "on", "or", "so", "than", "that", "the", "their",
+    "then", "there", "these", "this", "to", "too", "use", "using", "was", "what", "when", "where", "which", "while", "who",
+    "why", "will", "with", "you",
+])
+# fmt: on
 LEAST_LIKENESS = 0.72  # of a correction; below it a word is left as it is
 NEIGHBOURS = 60
 
@@ -119,8 +123,10 @@ def understood(index: Index, text: str) -> tuple[list[str], dict[str, str], list
     return found, corrections, missing
 
 
-def ranked(index: Index, words: list[str], where: str, values: list[Any], limit: int) -> list[tuple[str, float, str]]:
-    """(facts, score, path) of the best cards in scope; higher scores are better."""
+def ranked(
+    index: Index, words: list[str], where: str, values: list[Any], limit: int
+) -> list[tuple[str, float, str, str]]:
+    """(facts, score, path, source) of the best cards in scope; higher scores are better."""
     weights = ", ".join(map(str, WEIGHTS))
     rows = index.db.execute(
         f"SELECT cards.facts, -bm25(texts, {weights}) AS score, cards.path, cards.source FROM texts "
@@ -130,7 +136,7 @@ def ranked(index: Index, words: list[str], where: str, values: list[Any], limit:
     return rows.fetchall()
 
 
-def listed(index: Index, where: str, values: list[Any], limit: int) -> list[tuple[str, float, str]]:
+def listed(index: Index, where: str, values: list[Any], limit: int) -> list[tuple[str, float, str, str]]:
     """Cards in scope without words to rank by, in the order of their ids."""
     rows = index.db.execute(
         f"SELECT cards.facts, 0.0, cards.path, cards.source FROM cards WHERE {where} ORDER BY cards.id LIMIT ?",
@@ -144,10 +150,9 @@ def search(index: Index, text: str, scope: Scope, limit: int = 10) -> dict[str, 
     start = time.perf_counter()
     where, values = condition(index, scope)
     words, corrections, missing = understood(index, text)
+    rows = listed(index, where, values, limit) if not words_of(text) else []
     if words:
         rows = ranked(index, words, where, values, limit)
-    else:
-        rows = [] if words_of(text) else listed(index, where, values, limit)
     attribution = {source.name: source.attribution for source in index.sources}
     found = [entry(json.loads(facts), score, path, source, attribution) for facts, score, path, source in rows]
     status, note = label(index, words, bool(rows), missing)

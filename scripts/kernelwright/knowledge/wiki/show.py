@@ -47,7 +47,9 @@ def page(card: Card, effect: Mapping[str, Any], phrase: str, used: Mapping[str, 
     if used is not None:
         lines.append(f"- Use: {use(used)}")
     lines += ["", "## Sources", ""]
-    lines += [f"- {', '.join(str(item[key]) for key in ('title', 'date', 'url') if key in item)}" for item in facts["sources"]]
+    lines += [
+        f"- {', '.join(str(item[key]) for key in ('title', 'date', 'url') if key in item)}" for item in facts["sources"]
+    ]
     return "\n".join(lines)
 
 
@@ -63,4 +65,6 @@ def table(rows: Iterable[tuple[str, ...]]) -> str:
     """Columns of equal width."""
     kept = list(rows)
     widths = [max(len(row[i]) for row in kept) for i in range(len(kept[0]) - 1)] if kept else []
-    return "\n".join("  ".join([*(f"{text:<{w}}" for text, w in zip(row, widths, strict=False)), row[-1]]) for row in kept)
+    return "\n".join(
+        "  ".join([*(f"{text:<{w}}" for text, w in zip(row, widths, strict=False)), row[-1]]) for row in kept
+    )

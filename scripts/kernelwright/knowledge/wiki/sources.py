@@ -58,7 +58,9 @@ def plugins() -> list[Source]:
         except Exception as error:  # a plugin is other people's code: name it, whatever it raises
             raise InputError(f"knowledge plugin {entry.name!r} ({entry.value}): {error!r}") from None
         if not isinstance(source, Source):
-            raise InputError(f"knowledge plugin {entry.name!r} ({entry.value}): gave {type(source).__name__}, not Source")
+            raise InputError(
+                f"knowledge plugin {entry.name!r} ({entry.value}): gave {type(source).__name__}, not Source"
+            )
         found.append(source)
     return found
 
