@@ -16,10 +16,10 @@ HOW := $(call flag,AGENT,agent) $(call flag,PROFILE,profile) $(call flag,JOBS,jo
 NAMES := $(if $(OP_DIR),$(basename $(notdir $(patsubst %/,%,$(OP_DIR)))),$(OP))
 OPERATORS := $(if $(OP_DIR),,--operator $(OP))
 
-.PHONY: help setup optimize judge report watch doctor wiki bench test lint format containers clean
+.PHONY: help setup optimize judge report watch doctor wiki wiki-experiments calibrate bench test lint format containers clean
 
 help:  ## list the verbs
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: .venv/.ready  ## make .venv ready (done by the other verbs when needed)
 
@@ -42,8 +42,14 @@ watch: setup  ## live progress of OP in the terminal
 doctor: setup  ## what this machine has, what is missing and how to get it
 	@$(KW) doctor
 
-wiki: setup  ## list the knowledge cards
-	@find gpu-wiki -name '*.md' | sort
+wiki: setup  ## list the knowledge cards and their measured effects; Q="words" finds some
+	@$(KW) wiki $(if $(Q),query "$(Q)" $(call flag,PLATFORM,platform) $(call flag,FRAMEWORK,framework),list)
+
+wiki-experiments: setup  ## measure the cards' experiments again; a card whose effect is gone is flagged
+	@$(KW) wiki experiments --platform $(or $(PLATFORM),auto)
+
+calibrate: setup  ## measure what this machine reaches: bandwidth, matrix rates, launch
+	@$(KW) calibrate --platform $(or $(PLATFORM),auto) --again
 
 bench: setup  ## measure the workflow's overhead and the judge's speed
 	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python "$$script" || exit 1; done

@@ -151,6 +151,16 @@ def build(raw: Mapping[str, Any], specs: Mapping[str, Any], compiled: list[float
     return {"metrics": found, "hot": summary.hot(raw), "bottlenecks": summary.bottlenecks(found, raw, specs)}
 
 
+def provenance_facts(campaign: Campaign, specs: Mapping[str, Any], incumbent: Mapping[str, Any]) -> dict[str, Any]:
+    """What was profiled, and on what."""
+    return {
+        "platform": specs["platform"]["name"],
+        "device": specs["platform"]["device"],
+        "kernel_sha256": incumbent["kernel_sha256"],
+        "parents": {"specs.json": artifacts.sha256_file(campaign.specs)},
+    }
+
+
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="kernelwright profile", description=__doc__)
     context.step_arguments(parser)
@@ -165,19 +175,10 @@ def main(argv: list[str] | None = None) -> int:
     incumbent = stop.walk(campaign, bucket, settings["stop"], before=version).incumbent
     members = context.bucket_workloads(campaign, bucket)
     workloads = representative(members, specs)
-    head = {
-        "bucket": bucket,
-        "version": version,
-        "tool": TOOL,
-        "kernel_sha256": incumbent["kernel_sha256"],
-        "workloads": workloads,
-    }
-    facts: dict[str, Any] = {"platform": specs["platform"]["name"], "device": specs["platform"]["device"]}
-    facts |= {
-        "kernel_sha256": incumbent["kernel_sha256"],
-        "parents": {"specs.json": artifacts.sha256_file(campaign.specs)},
-    }
-    previous = reusable(campaign, bucket, version, incumbent["kernel_sha256"], workloads)
+    sha256 = incumbent["kernel_sha256"]
+    head = {"bucket": bucket, "version": version, "tool": TOOL, "kernel_sha256": sha256, "workloads": workloads}
+    facts = provenance_facts(campaign, specs, incumbent)
+    previous = reusable(campaign, bucket, version, sha256, workloads)
     if previous is not None:
         body: dict[str, Any] = {key: previous[key] for key in KEPT if key in previous}
         head["tool"] = previous["tool"]

@@ -70,6 +70,7 @@ def test_a_sound_plan_is_kept_and_written(tmp_path, monkeypatch):
         (KernelwrightError("the program is gone"), "the program is gone"),
         ({**BODY, "category": "magic"}, "category"),
         ({**BODY, "evidence": [{**GOOD, "value": 1.0}]}, "the profile has 100.0 us"),
+        ({**BODY, "wiki": ["no-such-card"]}, "'no-such-card' is no card"),
     ],
 )
 def test_an_agent_that_cannot_plan_soundly_is_blocked_not_a_failed_job(tmp_path, monkeypatch, answer, blocker):

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 from kernelwright import artifacts, profile
 from kernelwright.errors import KernelwrightError
@@ -91,3 +93,50 @@ def test_a_kernel_that_raises_is_reported_in_one_line(operator_dir, tmp_path):
     broken.write_text("raise RuntimeError('cannot build')\n")
     with pytest.raises(KernelwrightError, match="profiling failed: RuntimeError: cannot build"):
         profile.measure_in_child(operator_dir, broken, ["a"], "cpu", 120)
+
+
+def tool(answer, available=True):
+    def measure(target):
+        if isinstance(answer, Exception):
+            raise answer
+        return dict(answer)
+
+    return SimpleNamespace(availability=lambda: (available, "it is not here"), measure=measure)
+
+
+def with_tools(monkeypatch, tmp_path, tools):
+    (tmp_path / "kernel.py").write_text("")
+    monkeypatch.setattr(profile.registry, "chosen", lambda setting, vendor: tools)
+    body = {"metrics": {"latency_us": {"value": 1.0, "unit": "us"}}, "bottlenecks": [ENTRY | {"bound": "launch"}]}
+    specs = {"platform": {"vendor": "nvidia", "facts": {}}}
+    used = profile.add_tools(body, tmp_path, tmp_path / "kernel.py", "w", specs, "auto", 9.0)
+    return used, body
+
+
+ENTRY = {"bound": "memory", "evidence": ["m"], "expected_gain": 2.0}
+
+
+def test_a_tool_adds_its_sections(monkeypatch, tmp_path):
+    found = {"metrics": {"m": {"value": 1.0, "unit": "1"}}, "bottlenecks": [ENTRY], "stalls": []}
+    used, body = with_tools(monkeypatch, tmp_path, [("ncu", tool(found))])
+    assert used == ["ncu"]
+    assert set(body["metrics"]) == {"latency_us", "m"}
+    assert [entry["bound"] for entry in body["bottlenecks"]] == ["launch", "memory"]
+    assert body["stalls"] == []
+
+
+def test_a_tool_that_is_absent_or_fails_leaves_a_note(monkeypatch, tmp_path):
+    tools = [("ncu", tool({}, available=False)), ("team", tool(KernelwrightError("no permission")))]
+    used, body = with_tools(monkeypatch, tmp_path, tools)
+    assert used == []
+    assert body["notes"] == ["ncu: it is not here", "team: no permission"]
+    assert [entry["bound"] for entry in body["bottlenecks"]] == ["launch"]
+
+
+def test_counters_lead_unless_launch_does():
+    own = [ENTRY | {"bound": "memory"}, ENTRY | {"bound": "latency"}]
+    device = [ENTRY | {"bound": "sync"}, ENTRY | {"bound": "memory", "score": 0.2}]
+    merged = profile.summary.merged(device, own)
+    assert [entry["bound"] for entry in merged] == ["sync", "memory", "latency"]
+    assert merged[1]["score"] == 0.2
+    assert profile.summary.merged([], own) == own

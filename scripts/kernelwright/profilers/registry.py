@@ -17,6 +17,8 @@ def everyone() -> dict[str, Any]:
     """Name -> profiler. Raises InputError naming a plugin that cannot be loaded or takes a built-in name."""
     found = {name: importlib.import_module(module) for name, module in BUILTIN.items()}
     for entry in sorted(entry_points(group=GROUP), key=lambda item: item.name):
+        if BUILTIN.get(entry.name) == entry.value:
+            continue
         if entry.name in found:
             raise InputError(f"profiler plugin {entry.name!r} ({entry.value}): the name is taken")
         try:

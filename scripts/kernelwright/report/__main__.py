@@ -90,6 +90,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     campaign = campaign_of(flags.campaign)
     target = flags.json or (flags.output.with_name("report.json") if flags.output else None)
     report = _write(campaign, flags.config, flags.output, target)
+    if flags.output:
+        from kernelwright.knowledge.wiki import harvest
+
+        found = harvest.harvest(campaign)
+        print(f"{len(found)} candidate cards in {campaign.root / harvest.FOLDER}; kernelwright wiki gate checks them")
     if flags.print:
         from kernelwright.report import terminal
 

@@ -84,6 +84,17 @@ def test_the_plan_cites_the_top_bottleneck_as_the_profile_has_it(tmp_path, recog
     assert plan["usage"]["input_tokens"] == 0
 
 
+def test_the_plan_cites_cards_for_its_bottleneck(tmp_path, recognised):
+    from kernelwright.knowledge.wiki import cards, cite
+
+    plan = search.AGENT.plan(files.context(tmp_path))
+    assert 1 <= len(plan["wiki"]) <= cite.MOST
+    for path in cite.files(plan["wiki"], {}).values():
+        card = cards.read(path)
+        assert "occupancy" in card.facts["bounds"]
+        assert "any" in card.scope("vendors") or "cpu" in card.scope("vendors")
+
+
 def test_with_everything_tried_the_plan_is_blocked_with_a_fixed_text(tmp_path, recognised):
     memories = [memory({"source": "template", "template": "row_norm"}), memory({"source": "inductor"})]
     plan = search.AGENT.plan(files.context(tmp_path, memories=memories))

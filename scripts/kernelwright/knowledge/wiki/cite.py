@@ -32,7 +32,7 @@ def for_plan(
         found = query.search(opened, f"{words} {note}", scope, limit=4 * MOST)["cards"]
     finally:
         opened.close()
-    chosen = []
+    chosen: list[dict[str, Any]] = []
     for card in found:
         shown = effects.of_card(card["id"], effects.directory_of(card["source"], wikis))
         here = shown["results"].get(specs["platform"]["name"], {}).get("state")

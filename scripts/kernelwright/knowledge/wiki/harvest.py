@@ -62,7 +62,6 @@ def card(
     kind = "technique" if accepted else "pitfall"
     profile = artifacts.read_json(folder / "profile.json") if (folder / "profile.json").is_file() else {}
     bound = [entry["bound"] for entry in profile.get("bottlenecks", [])[:1]]
-    artifact = {name: folder / name for name in ("plan.json", "verdict.json") if (folder / name).is_file()}
     title = f"{' '.join(words)} for {where}"
     facts = {
         "schema_version": 1,
@@ -79,24 +78,34 @@ def card(
         "bounds": bound,
         "symptoms": [f"{entry['metric']} {number(entry['value'])} {entry['unit']}" for entry in memory["evidence"]],
         "tags": words,
-        "sources": [
-            {"title": str(path.relative_to(campaign.results)), "sha256": artifacts.sha256_file(path)}
-            for path in artifact.values()
-        ],
+        "sources": documents(campaign, folder),
         "related": list(memory["wiki"]),
-        "origin": {
-            "by": "campaign",
-            "date": memory["provenance"]["created_at"][:10],
-            "campaign": str(campaign.root.relative_to(campaign.results)),
-            "bucket": memory["bucket"],
-            "version": memory["version"],
-            "outcome": memory["outcome"],
-            "reason": memory["reason"],
-            "device": specs["platform"]["device"],
-            "speedup": estimate(verdict),
-        },
+        "origin": origin(campaign, specs, memory, verdict),
     }
     return facts, body_of(kind, memory, verdict, where)
+
+
+def documents(campaign: Campaign, folder: Path) -> list[dict[str, str]]:
+    """The artifacts of a version that a card rests on, with their digests."""
+    found = [folder / name for name in ("plan.json", "verdict.json") if (folder / name).is_file()]
+    return [{"title": str(path.relative_to(campaign.results)), "sha256": artifacts.sha256_file(path)} for path in found]
+
+
+def origin(
+    campaign: Campaign, specs: Mapping[str, Any], memory: Mapping[str, Any], verdict: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Which version of which campaign a card comes from, and what the judge said of it."""
+    return {
+        "by": "campaign",
+        "date": memory["provenance"]["created_at"][:10],
+        "campaign": str(campaign.root.relative_to(campaign.results)),
+        "bucket": memory["bucket"],
+        "version": memory["version"],
+        "outcome": memory["outcome"],
+        "reason": memory["reason"],
+        "device": specs["platform"]["device"],
+        "speedup": estimate(verdict),
+    }
 
 
 def body_of(kind: str, memory: Mapping[str, Any], verdict: Mapping[str, Any], where: str) -> str:
@@ -141,6 +150,8 @@ def better(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 def harvest(campaign: Campaign) -> list[Path]:
     """Write the campaign's candidate cards below its folder; returns the files. Raises InputError."""
+    if not campaign.specs.is_file():  # nothing was tried
+        return []
     specs = artifacts.read(campaign.specs, "specs")
     chosen: dict[str, tuple[dict[str, Any], str]] = {}
     for memory, verdict, folder in versions(campaign):
