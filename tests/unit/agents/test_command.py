@@ -137,3 +137,10 @@ def test_the_prompt_has_the_facts_and_the_rules(tmp_path):
 def test_agents_are_found_by_name():
     with pytest.raises(InputError, match="allowed: command, search"):
         agents.get("oracle")
+
+
+def test_the_prompt_names_cards_for_the_bottleneck_and_how_to_find_more(tmp_path):
+    text = prompt.render(files.context(tmp_path), "plan")
+    assert "Cards of the wiki for this bottleneck" in text
+    assert "(technique)" in text
+    assert "kernelwright wiki query" in text
