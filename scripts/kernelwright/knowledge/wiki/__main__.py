@@ -129,7 +129,7 @@ def run_show(arguments: argparse.Namespace, found: Sequence[sources.Source]) -> 
 
 
 def run_gate(arguments: argparse.Namespace, found: Sequence[sources.Source], settings: dict[str, Any]) -> int:
-    admitted = [] if not arguments.files and arguments.admit else all_cards(found)
+    admitted = all_cards(found)
     files = arguments.files or [card.path for card in admitted]
     wikis = settings["knowledge"]["wikis"]
     into = arguments.into or (Path(wikis[0]).expanduser() if wikis else paths.wiki_dir())

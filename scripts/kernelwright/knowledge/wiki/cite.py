@@ -33,7 +33,7 @@ def for_plan(
     finally:
         opened.close()
     chosen: list[dict[str, Any]] = []
-    for card in found:
+    for card in sorted(found, key=lambda card: card["kind"] == "pitfall"):  # what to do before what not to do
         shown = effects.of_card(card["id"], effects.directory_of(card["source"], wikis))
         here = shown["results"].get(specs["platform"]["name"], {}).get("state")
         if card["kind"] in KINDS and here not in FLAGGED and len(chosen) < MOST:

@@ -119,14 +119,14 @@ def body_of(kind: str, memory: Mapping[str, Any], verdict: Mapping[str, Any], wh
     shown = "\n".join(evidence) or "- none cited"
     told = {
         "technique": {
-            "Mechanism": memory["hypothesis"],
+            "Mechanism": ended(memory["hypothesis"]),
             "When": f"Profile of the incumbent for {where}:\n\n{shown}",
             "When not": f"Nothing is known outside of {where}.",
-            "How": f"{memory['change']}.\n\n{measured}",
+            "How": f"{ended(memory['change'])}\n\n{measured}",
         },
         "pitfall": {
-            "What happens": f"{memory['change']}.\n\n{verdict['sentence']} {measured}",
-            "Why": f"Expected: {memory['hypothesis']} Evidence at the time:\n\n{shown}",
+            "What happens": f"{ended(memory['change'])}\n\n{ended(verdict['sentence'])} {measured}",
+            "Why": f"Expected: {ended(memory['hypothesis'])} Evidence at the time:\n\n{shown}",
             "Instead": "Unknown; the versions after it in the same campaign may say.",
         },
     }[kind]
@@ -135,6 +135,12 @@ def body_of(kind: str, memory: Mapping[str, Any], verdict: Mapping[str, Any], wh
 
 def number(value: float | None) -> str:
     return "unknown" if value is None else f"{value:.4g}"
+
+
+def ended(text: str) -> str:
+    """A sentence with its first letter large and its full stop."""
+    text = text.strip().rstrip(".")
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 def shortened(text: str) -> str:
