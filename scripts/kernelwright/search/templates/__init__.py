@@ -6,7 +6,7 @@ import pkgutil
 from importlib import import_module
 from typing import Any
 
-NOT_TEMPLATES = ("base",)
+NOT_TEMPLATES = ("base", "triton_base")
 
 
 def names() -> list[str]:
