@@ -26,9 +26,10 @@ from pathlib import Path
 from typing import Any
 
 COPY_BYTES_PER_S, MATRIX_FLOPS, LAUNCH_US = 4.3e12, 790e12, 4.2
-LARGEST_BYTES = 3 << 30  # of inputs and outputs of a workload that is tried
+LARGEST_BYTES = 2 << 30  # of inputs and outputs of a workload that is tried
 FLOAT64_BYTES = 64 << 20  # above this the reference runs in its own precision
 LIMITS = {"bfloat16": 1 / 100, "float16": 1 / 400, "float32": 2e-3, "float8_e4m3fn": 1 / 13}  # of the largest value
+NO_TIME = "no time left"
 SLEEP_CYCLES = 400_000
 FLUSH_SHARE = 1.3  # of the L2 cache
 
@@ -151,6 +152,31 @@ def compiled_call(runtime: Any, workload: Any, inputs: dict[str, Any]) -> Callab
     return lambda: callee.raw(inputs)
 
 
+def scaled_mm(inputs: dict[str, Any]) -> Callable[[], Any]:
+    """torch's own product of 8-bit floats scaled by blocks, which rounds its output to bfloat16."""
+    import torch
+
+    a, b, a_scales, b_scales = inputs.values()
+    rows, columns = a_scales.t().contiguous().t(), b_scales.contiguous().t()  # outer dimension first, as it wants them
+    return lambda: torch._scaled_mm(a, b.t(), scale_a=rows, scale_b=columns, out_dtype=torch.bfloat16)
+
+
+LIBRARY = {"block_scaled_mm": scaled_mm}  # what torch has beside the reference's own operators
+
+
+def lower(operator: Any, folder: Path) -> None:
+    """Inductor's lowering as one more kernel; why there is none goes to stderr."""
+    from kernelwright.errors import KernelwrightError
+    from kernelwright.search import inductor
+
+    path = folder / f"{operator.name}_inductor.py"
+    path.unlink(missing_ok=True)
+    try:
+        path.write_text(inductor.lower(operator, list(operator.workloads), "triton", "leaderboard"))
+    except KernelwrightError as problem:
+        print(f"{operator.name}: no lowering: {problem}", file=sys.stderr)
+
+
 def attempts(operator: Any, folder: Path, number: int) -> list[tuple[str, dict[str, Any], Any]]:
     """(template, parameters, module) of every kernel to try."""
     from kernelwright.operators.runtime import import_file
@@ -164,40 +190,50 @@ def attempts(operator: Any, folder: Path, number: int) -> list[tuple[str, dict[s
         path = folder / f"{operator.name}_{index}.py"
         path.write_text(text)
         found.append((template, parameters, import_file(path, path.stem)))
+    path = folder / f"{operator.name}_inductor.py"
+    if path.is_file():
+        found.append(("inductor", {}, import_file(path, path.stem)))
     return found
 
 
 def warm(operator: Any, folder: Path, args: argparse.Namespace) -> list[dict[str, Any]]:
     """Compile and check everything: one row for each kernel and workload, `error` above 1 or a message when it fails."""
-    import torch
-
     from kernelwright.operators.runtime import Runtime
 
     runtime, rows = Runtime(operator), []
     begin = time.monotonic()
-    tried = attempts(operator, folder, args.sets)
+    cases = []
     for workload, _ in spread(operator, args.workloads):
         inputs = runtime.build_inputs(workload, seed=3, device="cuda")
-        wanted = expected(operator, runtime, workload, inputs)
-        for index, (_, parameters, module) in enumerate(tried):
+        cases.append((workload, inputs, expected(operator, runtime, workload, inputs)))
+    for workload, inputs, _ in cases if args.compile else []:
+        try:
+            compiled_call(runtime, workload, inputs)()
+        except Exception as problem:
+            print(f"{operator.name} {workload.id}: torch.compile: {type(problem).__name__}", file=sys.stderr)
+    lower(operator, folder)
+    for index, (template, parameters, module) in reversed(list(enumerate(attempts(operator, folder, args.sets)))):
+        for case in cases:
+            row = {"workload": case[0].id, "kernel": index, "template": template, "parameters": parameters}
             if time.monotonic() - begin > args.warm_seconds:
-                rows.append({"workload": workload.id, "kernel": index, "error": None, "message": "no time left"})
-                continue
-            row: dict[str, Any] = {"workload": workload.id, "kernel": index, "parameters": parameters, "message": None}
-            given = copy.deepcopy(inputs) if operator.mutates else inputs
-            try:
-                found = runtime.candidate(module, workload, "cuda")(**given)
-                torch.cuda.synchronize()
-                row["error"] = error(found, wanted)
-            except Exception as problem:
-                row |= {"error": None, "message": f"{type(problem).__name__}: {str(problem)[-300:]}"}
-            rows.append(row)
-        if args.compile:
-            try:
-                compiled_call(runtime, workload, inputs)()
-            except Exception as problem:
-                print(f"{operator.name} {workload.id}: torch.compile: {type(problem).__name__}", file=sys.stderr)
+                rows.append({**row, "error": None, "message": NO_TIME})
+            else:
+                rows.append({**row, **checked(operator, runtime, module, *case)})
     return rows
+
+
+def checked(
+    operator: Any, runtime: Any, module: Any, workload: Any, inputs: dict[str, Any], wanted: dict[str, Any]
+) -> dict[str, Any]:
+    import torch
+
+    given = copy.deepcopy(inputs) if operator.mutates else inputs
+    try:
+        found = runtime.candidate(module, workload, "cuda")(**given)
+        torch.cuda.synchronize()
+        return {"error": error(found, wanted), "message": None}
+    except Exception as problem:
+        return {"error": None, "message": f"{type(problem).__name__}: {str(problem)[-300:]}"}
 
 
 def timed(operator: Any, folder: Path, checked: list[dict[str, Any]], args: argparse.Namespace) -> list[dict[str, Any]]:
@@ -211,7 +247,12 @@ def timed(operator: Any, folder: Path, checked: list[dict[str, Any]], args: argp
     for workload, traffic in spread(operator, args.workloads):
         inputs = runtime.build_inputs(workload, seed=3, device="cuda")
         floor = floor_us(traffic, dtypes)
-        row: dict[str, Any] = {"operator": operator.name, "workload": workload.id, "traffic": traffic, "floor_us": floor}
+        row: dict[str, Any] = {
+            "operator": operator.name,
+            "workload": workload.id,
+            "traffic": traffic,
+            "floor_us": floor,
+        }
         samples = args.samples if floor < 2000 else max(5, args.samples // 4)
         reference = runtime.reference(workload, "cuda")
         row["eager_us"] = device_us(lambda: reference.raw(inputs), samples)  # noqa: B023
@@ -221,6 +262,11 @@ def timed(operator: Any, folder: Path, checked: list[dict[str, Any]], args: argp
                 row["compile_us"] = device_us(compiled_call(runtime, workload, inputs), samples)
             except Exception as problem:
                 row["compile_message"] = f"{type(problem).__name__}: {str(problem)[:200]}"
+        if operator.name in LIBRARY:
+            try:
+                row["library_us"] = device_us(LIBRARY[operator.name](inputs), samples)
+            except Exception as problem:
+                row["library_message"] = f"{type(problem).__name__}: {str(problem)[:300]}"
         times = {}
         for index, (_, _, module) in enumerate(tried):
             if (workload.id, index) in right:
@@ -252,7 +298,9 @@ def table(rows: list[dict[str, Any]]) -> str:
         lines.append(
             f"{row['operator']:26} {row['workload']:>8} {megabytes:8.1f} {row['floor_us']:8.1f} {row['eager_us']:9.1f} {compiled} "
             f"{best or 0:9.1f} {ratio:6.2f} {share:6.1%} {row.get('host_us', 0):6.1f}  "
+            + f"{row.get('template', '-').removeprefix('triton_')} "
             + ",".join(f"{key}={value}" for key, value in row.get("parameters", {}).items())
+            + (f" library={row['library_us']:.1f}" if "library_us" in row else "")
         )
     lines += [f"{name:26} geomean {statistics.geometric_mean(found):.2f}x" for name, found in ratios.items()]
     if ratios:
@@ -302,8 +350,11 @@ def main(argv: list[str] | None = None) -> int:
             continue
         checked = json.loads(output.read_text())
         for row in checked:
-            if row["message"] != "no time left" and (row["error"] is None or row["error"] > 1):
-                print(f"{name} {row['workload']} {row['parameters']}: {row['message'] or row['error']}", file=sys.stderr)
+            if row["message"] != NO_TIME and (row["error"] is None or row["error"] > 1):
+                print(
+                    f"{name} {row['workload']} {row['template']} {row['parameters']}: {row['message'] or row['error']}",
+                    file=sys.stderr,
+                )
         rows += timed(operators.load(paths.operators_dir() / name), args.folder, checked, args)
         args.output.write_text(json.dumps(rows, indent=1))
     print(table(rows))

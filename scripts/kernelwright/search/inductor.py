@@ -1,7 +1,8 @@
 """TorchInductor as a source of kernels: its lowering of the reference as a self-contained kernel file.
 
 The reference is traced once with every size symbolic and without assuming that equal sizes stay equal, so that one
-lowering serves all shapes. The generated C++ is kept; the runtime around it is replaced (search/inductor_emit.py).
+lowering serves all shapes. The generated kernels are kept; the runtime around them is replaced: C++ for CPUs in
+search/inductor_emit.py, Triton for GPUs in search/inductor_triton.py.
 Runs operator code and the compiler, so a step starts it as a child: `python -m kernelwright.search.inductor`.
 """
 
@@ -20,21 +21,23 @@ from typing import Any
 
 from kernelwright import artifacts, cli
 from kernelwright.errors import KernelwrightError
-from kernelwright.search import inductor_emit
+from kernelwright.search import inductor_emit, inductor_triton
 from kernelwright.search.inductor_emit import Lowering
 
 TIMEOUT_S = 900.0
+DEVICES = {"cpp": "cpu", "triton": "cuda"}  # framework -> where the reference is traced
 MOST_GRAPHS_CHECKED = 8
 
 
 def lower(operator: Any, workloads: Sequence[str], framework: str, mode: str) -> str:
     """Text of a kernel file. Raises KernelwrightError that says why there is none."""
-    if framework != "cpp":
-        raise KernelwrightError(f"Inductor lowerings are supported for framework cpp, not for {framework}")
+    if framework not in DEVICES:
+        known = " and ".join(sorted(DEVICES))
+        raise KernelwrightError(f"Inductor lowerings are supported for frameworks {known}, not for {framework}")
     with tempfile.TemporaryDirectory(prefix="kernelwright-inductor-") as folder:
         output = Path(folder) / "lowering.json"
         command = [sys.executable, "-m", "kernelwright.search.inductor", "--operator-dir", str(operator.source)]
-        command += ["--workloads", *workloads, "--output", str(output)]
+        command += ["--workloads", *workloads, "--device", DEVICES[framework], "--output", str(output)]
         try:
             done = subprocess.run(
                 command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False, env=_environment(folder)
@@ -45,9 +48,8 @@ def lower(operator: Any, workloads: Sequence[str], framework: str, mode: str) ->
             lines = [line for line in done.stderr.splitlines() if line.strip()] or ["no message"]
             raise KernelwrightError(lines[-1].removeprefix("kernelwright: "))
         lowering = Lowering(**artifacts.read_json(output))
-    return inductor_emit.kernel_text(
-        operator.name, operator.candidate_name, lowering, allow_library=mode == "leaderboard"
-    )
+    emit = inductor_triton.kernel_text if framework == "triton" else inductor_emit.kernel_text
+    return emit(operator.name, operator.candidate_name, lowering, mode == "leaderboard")
 
 
 def _environment(folder: str) -> dict[str, str]:
@@ -58,7 +60,7 @@ def _environment(folder: str) -> dict[str, str]:
     return {**os.environ, "PATH": search_path(), "TORCHINDUCTOR_CACHE_DIR": str(Path(folder) / "inductor")}
 
 
-def trace(operator: Any, workload_ids: Sequence[str]) -> Lowering:
+def trace(operator: Any, workload_ids: Sequence[str], device: str) -> Lowering:
     """Compile the reference on its most general workload. Raises KernelwrightError when that is not one sound graph."""
     import torch
 
@@ -69,8 +71,8 @@ def trace(operator: Any, workload_ids: Sequence[str]) -> Lowering:
     runtime = Runtime(operator)
     workload = operator.workload(most_general(operator, workload_ids))
     _assume_nothing(torch)
-    _same_graph_everywhere(operator, runtime, workload)
-    return _compiled(runtime, workload)
+    _same_graph_everywhere(operator, runtime, workload, device)
+    return _compiled(runtime, workload, device)
 
 
 def most_general(operator: Any, workload_ids: Sequence[str]) -> str:
@@ -91,7 +93,7 @@ def _assume_nothing(torch: Any) -> None:
     torch._dynamo.reset()
 
 
-def _graph_of(runtime: Any, workload: Any) -> str:
+def _graph_of(runtime: Any, workload: Any, device: str) -> str:
     """Text of the traced graph: equal texts mean that constructor arguments did not change the computation."""
     import torch
 
@@ -102,10 +104,10 @@ def _graph_of(runtime: Any, workload: Any) -> str:
         return graph.forward
 
     torch._dynamo.reset()
-    model = runtime.reference(workload, "cpu")
+    model = runtime.reference(workload, device)
     model.function = torch.compile(model.function, dynamic=True, fullgraph=True, backend=keep)
     try:
-        model.raw(runtime.build_inputs(workload, 0, "cpu"))
+        model.raw(runtime.build_inputs(workload, 0, device))
     except Exception as error:  # dynamo has many: whatever stops the trace means no lowering
         first = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
         raise KernelwrightError(f"torch.compile cannot trace the reference as one graph: {first}") from None
@@ -114,9 +116,9 @@ def _graph_of(runtime: Any, workload: Any) -> str:
     return texts[0]
 
 
-def _same_graph_everywhere(operator: Any, runtime: Any, chosen: Any) -> None:
+def _same_graph_everywhere(operator: Any, runtime: Any, chosen: Any, device: str) -> None:
     """Refuse an operator whose constructor arguments change the graph: one lowering would be wrong for some of them."""
-    expected = _graph_of(runtime, chosen)
+    expected = _graph_of(runtime, chosen, device)
     seen = {json.dumps(chosen.init_kwargs, sort_keys=True)}
     for workload in [*operator.edge_workloads.values(), *operator.workloads.values()]:
         key = json.dumps(workload.init_kwargs, sort_keys=True)
@@ -124,13 +126,13 @@ def _same_graph_everywhere(operator: Any, runtime: Any, chosen: Any) -> None:
         if key in seen or not small or len(seen) >= MOST_GRAPHS_CHECKED:
             continue
         seen.add(key)
-        if _graph_of(runtime, workload) != expected:
+        if _graph_of(runtime, workload, device) != expected:
             raise KernelwrightError(
                 f"constructor arguments {workload.init_kwargs} trace into another graph than {chosen.init_kwargs}"
             )
 
 
-def _compiled(runtime: Any, workload: Any) -> Lowering:
+def _compiled(runtime: Any, workload: Any, device: str) -> Lowering:
     import torch
     from torch._inductor.compile_fx import compile_fx
     from torch._inductor.cpu_vec_isa import pick_vec_isa
@@ -151,10 +153,10 @@ def _compiled(runtime: Any, workload: Any) -> Lowering:
         return call
 
     torch._dynamo.reset()
-    model = runtime.reference(workload, "cpu")
+    model = runtime.reference(workload, device)
     reference = model.function
     model.function = torch.compile(reference, dynamic=True, fullgraph=True, backend=backend)
-    inputs = runtime.build_inputs(workload, 0, "cpu")
+    inputs = runtime.build_inputs(workload, 0, device)
     with torch.no_grad():
         raw, codes = run_and_get_code(model.raw, inputs)
     if len(codes) != 1:
@@ -165,8 +167,8 @@ def _compiled(runtime: Any, workload: Any) -> Lowering:
         code=codes[0],
         arguments=arguments,
         outputs=_outputs(raw, returned, inputs),
-        macros=list(pick_vec_isa().build_macro()),
-        capability=torch.backends.cpu.get_cpu_capability(),
+        macros=list(pick_vec_isa().build_macro()) if device == "cpu" else [],
+        capability=torch.backends.cpu.get_cpu_capability() if device == "cpu" else "",
         mutates=list(runtime.operator.mutates),
         **parts,
     )
@@ -231,9 +233,10 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m kernelwright.search.inductor", description=__doc__)
     parser.add_argument("--operator-dir", type=Path, required=True)
     parser.add_argument("--workloads", nargs="+", required=True)
+    parser.add_argument("--device", choices=sorted(set(DEVICES.values())), required=True)
     parser.add_argument("--output", type=Path, required=True)
     args = parser.parse_args(argv)
-    lowering = trace(operators.load(args.operator_dir), args.workloads)
+    lowering = trace(operators.load(args.operator_dir), args.workloads, args.device)
     artifacts.write_text(args.output, json.dumps(dataclasses.asdict(lowering)))
     return 0
 

@@ -26,6 +26,7 @@ CTYPES = {
 }
 LOCALS = {"torch", "math", "max", "min", "len", "int", "float", "bool", "True", "False", "None"}
 BUILDERS = ("cpp_pybinding", "cpp")
+DEVICE_CALLS = ("torch.cuda.set_device(", "stream")  # of Inductor's device guard
 
 
 @dataclass(frozen=True)
@@ -82,40 +83,39 @@ def call_body(tree: ast.Module) -> tuple[str, list[ast.stmt]]:
     return functions[0].args.args[-1].arg, functions[0].body
 
 
-class _Rewrite(ast.NodeTransformer):
-    """Inductor's runtime helpers to public torch calls, kernels to ctypes calls."""
+class Rewrite(ast.NodeTransformer):
+    """Inductor's runtime helpers to public torch calls. A framework's own says how its kernels are called."""
 
-    def __init__(self, known: dict[str, Kernel], allow_library: bool) -> None:
-        self.known = known
+    allocator = "empty_strided_cpu"
+    device: str | None = None  # expression of the device where buffers are made; None: torch's default
+    scalars: frozenset[str] = frozenset()  # graph inputs that are plain numbers here
+
+    def __init__(self, allow_library: bool) -> None:
         self.allow_library = allow_library
+
+    def own_call(self, node: ast.Call, name: str) -> ast.AST | None:
+        """What replaces a call of one of the module's kernels; None for any other call."""
+        raise NotImplementedError
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
         name = ast.unparse(node.func)
-        if name == "empty_strided_cpu":
+        if name == self.allocator:
             node.func = ast.parse("torch.empty_strided", mode="eval").body
             node.keywords = [ast.keyword("dtype", node.args.pop(2))]
+            if self.device:
+                node.keywords.append(ast.keyword("device", ast.parse(self.device, mode="eval").body))
             return node
         if name == "reinterpret_tensor":
             tensor, size, stride, offset = (ast.unparse(argument) for argument in node.args)
             text = f"{tensor}.as_strided({size}, {stride}, {tensor}.storage_offset() + {offset})"
             return ast.parse(text, mode="eval").body
-        if name in self.known:
-            return self._kernel_call(node, self.known[name])
+        own = self.own_call(node, name)
+        if own is not None:
+            return own
         if name.startswith(("extern_kernels.", "aten.", "torch.ops.")):
             return self._library_call(node, name)
         return node
-
-    def _kernel_call(self, node: ast.Call, kernel: Kernel) -> ast.AST:
-        if len(node.args) != len(kernel.types) or node.keywords:
-            raise KernelwrightError(
-                f"Inductor calls {kernel.name} with {len(node.args)} arguments, it has {len(kernel.types)}"
-            )
-        given = [
-            f"{ast.unparse(value)}.data_ptr()" if declared.endswith("*") else ast.unparse(value)
-            for value, declared in zip(node.args, kernel.types, strict=True)
-        ]
-        return ast.parse(f"_LIBRARY.{kernel.name}({', '.join(given)})", mode="eval").body
 
     def _library_call(self, node: ast.Call, name: str) -> ast.AST:
         if not self.allow_library:
@@ -129,25 +129,55 @@ class _Rewrite(ast.NodeTransformer):
         return node
 
 
-def body_lines(tree: ast.Module, lowering: Lowering, known: dict[str, Kernel], allow_library: bool) -> list[str]:
+class CppRewrite(Rewrite):
+    """Kernels are functions of a library, called through ctypes."""
+
+    def __init__(self, known: dict[str, Kernel], allow_library: bool) -> None:
+        super().__init__(allow_library)
+        self.known = known
+
+    def own_call(self, node: ast.Call, name: str) -> ast.AST | None:
+        kernel = self.known.get(name)
+        if kernel is None:
+            return None
+        if len(node.args) != len(kernel.types) or node.keywords:
+            raise KernelwrightError(
+                f"Inductor calls {kernel.name} with {len(node.args)} arguments, it has {len(kernel.types)}"
+            )
+        given = [
+            f"{ast.unparse(value)}.data_ptr()" if declared.endswith("*") else ast.unparse(value)
+            for value, declared in zip(node.args, kernel.types, strict=True)
+        ]
+        return ast.parse(f"_LIBRARY.{kernel.name}({', '.join(given)})", mode="eval").body
+
+
+def body_lines(tree: ast.Module, lowering: Lowering, rewrite: Rewrite) -> list[str]:
     """Statements of forward: graph inputs from the arguments, Inductor's calls, then the reference's return value."""
     packed, statements = call_body(tree)
-    rewrite = _Rewrite(known, allow_library)
     lines: list[str] = []
-    for statement in statements:
+    for statement in _flat(statements):
         text = ast.unparse(statement)
         if isinstance(statement, ast.Assign) and ast.unparse(statement.value) == packed:
             names = [ast.unparse(target) for target in _elements(statement.targets[0])]
             lines += _inputs(names, lowering)
         elif text.startswith("assert_size_stride("):
-            lines += _stride_check(statement, lowering.mutates)
-        elif text == f"{packed}.clear()" or text.startswith(("assert_alignment(", "del arg")):
+            lines += _stride_check(statement, lowering.mutates, rewrite.scalars)
+        elif text == f"{packed}.clear()" or text.startswith(("assert_alignment(", "del arg", *DEVICE_CALLS)):
             continue
         elif isinstance(statement, ast.Return):
-            lines += _return(statement, lowering)
+            lines += _return(rewrite.visit(statement), lowering)
         else:
             lines += ast.unparse(ast.fix_missing_locations(rewrite.visit(statement))).splitlines()
     return lines
+
+
+def _flat(statements: list[ast.stmt]) -> list[ast.stmt]:
+    """Statements with those of a device guard in its place: a kernel runs where its inputs are."""
+    found: list[ast.stmt] = []
+    for statement in statements:
+        guard = isinstance(statement, ast.With) and "_DeviceGuard" in ast.unparse(statement.items[0])
+        found += _flat(statement.body) if guard and isinstance(statement, ast.With) else [statement]
+    return found
 
 
 def _elements(target: ast.expr) -> list[ast.expr]:
@@ -173,12 +203,12 @@ def expression(source: str) -> str:
     return text
 
 
-def _stride_check(statement: ast.stmt, mutates: list[str]) -> list[str]:
+def _stride_check(statement: ast.stmt, mutates: list[str], scalars: frozenset[str]) -> list[str]:
     """assert_size_stride(arg, size, stride, ...): a tensor with other strides is copied, unless it will be written."""
     if not (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call)):
         raise KernelwrightError("Inductor's stride check has an unknown form")
     name, size, stride = (ast.unparse(argument) for argument in statement.value.args[:3])
-    if not name.startswith("arg"):
+    if not name.startswith("arg") or name in scalars:
         return []
     return [f"{name} = _with_strides({name}, {size}, {stride}, {bool(mutates)})"]
 
@@ -192,11 +222,11 @@ def _return(statement: ast.Return, lowering: Lowering) -> list[str]:
     return [f"return {texts[0] if wanted['single'] else '(' + ', '.join(texts) + ',)'}"]
 
 
-def check_names(lines: list[str], lowering: Lowering) -> None:
-    """Every name that forward reads must be assigned in it, be a parameter or be one of LOCALS."""
+def check_names(lines: list[str], lowering: Lowering, helpers: set[str]) -> None:
+    """Every name that forward reads must be assigned in it, be a parameter, one of LOCALS or one of `helpers`."""
     parameters = ast.parse(f"def forward({lowering.forward_parameters}): pass").body[0]
     assert isinstance(parameters, ast.FunctionDef)
-    known = LOCALS | {argument.arg for argument in parameters.args.args} | {"_LIBRARY", "_with_strides"}
+    known = LOCALS | {argument.arg for argument in parameters.args.args} | helpers
     tree = ast.parse(
         "\n".join(line.replace("return ", "_ = ", 1) if line.startswith("return ") else line for line in lines)
     )
@@ -222,8 +252,8 @@ def kernel_text(operator: str, entry: str, lowering: Lowering, allow_library: bo
     found = kernels(tree)
     if not found:
         raise KernelwrightError("Inductor's lowering has no kernel of its own, only library calls")
-    lines = body_lines(tree, lowering, {kernel.name: kernel for kernel in found}, allow_library)
-    check_names(lines, lowering)
+    lines = body_lines(tree, lowering, CppRewrite({kernel.name: kernel for kernel in found}, allow_library))
+    check_names(lines, lowering, {"_LIBRARY", "_with_strides"})
     scalars = [
         f"self._scalar_{index} = torch.tensor({expression(argument['source'])}, dtype=torch.{argument['dtype']})"
         for index, argument in enumerate(lowering.arguments)

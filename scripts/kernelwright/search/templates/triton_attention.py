@@ -96,4 +96,6 @@ def render(facts: Facts, semantics: Mapping[str, Any], parameters: Mapping[str, 
     mask = semantics["causal"]
     causal = repr(mask["value"]) if "value" in mask else f"bool(self.{mask['init']})"
     tile = triton_base.tile(parameters["tile"])
-    return triton_base.render("attention", facts, SUMMARY + ".", parameters, semantics, scale=text, causal=causal, tile=tile)
+    return triton_base.render(
+        "attention", facts, SUMMARY + ".", parameters, semantics, scale=text, causal=causal, tile=tile
+    )

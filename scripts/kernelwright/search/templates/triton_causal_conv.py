@@ -11,14 +11,15 @@ from kernelwright.search.templates.base import Facts
 NAME = "triton_causal_conv"
 FRAMEWORK = triton_base.FRAMEWORK
 CATEGORY = "fusion"
-SUMMARY = "all taps, bias and activation in one pass; the shifted reads of a tile come out of the first-level cache"
+SUMMARY = "all taps, bias and activation in one pass; dense inputs are read in words across row ends, so that odd lengths cost no width"
 FAMILIES = causal_conv.FAMILIES
 ADDRESSES = causal_conv.ADDRESSES
 PRECISION = causal_conv.PRECISION
 SPACE: dict[str, tuple[Any, ...]] = {
     "elements": (1024, 2048, 512, 4096, 256),
     "steps": (1024, 256, 512, 2048, 128),  # of time in a tile, at most
-    "per_thread": (8, 4, 16, 2),
+    "per_thread": (8, 16, 4, 32),
+    "words": (True, False),  # four neighbours are read at once where the input is dense and of 16-bit floats
 }
 hypotheses, formula = causal_conv.hypotheses, causal_conv.formula
 

@@ -11,7 +11,9 @@ from kernelwright.search.templates.base import Facts
 NAME = "triton_gated_activation"
 FRAMEWORK = triton_base.FRAMEWORK
 CATEGORY = "fusion"
-SUMMARY = "activation and product in one pass over the output as one long row, so that no lane idles at the end of a row"
+SUMMARY = (
+    "activation and product in one pass over the output as one long row, so that no lane idles at the end of a row"
+)
 FAMILIES = gated_activation.FAMILIES
 ADDRESSES = gated_activation.ADDRESSES
 PRECISION = gated_activation.PRECISION

@@ -12,7 +12,9 @@ from kernelwright.search.templates.base import Facts
 NAME = "triton_linear"
 FRAMEWORK = triton_base.FRAMEWORK
 CATEGORY = "fusion"
-SUMMARY = "bias, activation and the second tensor are applied to each tile of the product while it is still in registers"
+SUMMARY = (
+    "bias, activation and the second tensor are applied to each tile of the product while it is still in registers"
+)
 FAMILIES = ("matmul", "linear", None)
 ADDRESSES = ("compute", "memory", "launch", "occupancy")
 PRECISION = "float64"

@@ -12,7 +12,9 @@ from kernelwright.search.templates.base import Facts
 NAME = "triton_scaled_matmul"
 FRAMEWORK = triton_base.FRAMEWORK
 CATEGORY = "fusion"
-SUMMARY = "8-bit tensor cores multiply each block of the inner dimension, its scales are applied to the partial sum in fp32"
+SUMMARY = (
+    "8-bit tensor cores multiply each block of the inner dimension, its scales are applied to the partial sum in fp32"
+)
 FAMILIES = ("matmul", None)
 ADDRESSES = ("compute", "memory", "launch", "occupancy")
 PRECISION = "float64"
