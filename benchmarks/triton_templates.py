@@ -212,7 +212,8 @@ def warm(operator: Any, folder: Path, args: argparse.Namespace) -> list[dict[str
         except Exception as problem:
             print(f"{operator.name} {workload.id}: torch.compile: {type(problem).__name__}", file=sys.stderr)
     lower(operator, folder)
-    for index, (template, parameters, module) in reversed(list(enumerate(attempts(operator, folder, args.sets)))):
+    tried = sorted(enumerate(attempts(operator, folder, args.sets)), key=lambda entry: entry[1][0] != "inductor")
+    for index, (template, parameters, module) in tried:
         for case in cases:
             row = {"workload": case[0].id, "kernel": index, "template": template, "parameters": parameters}
             if time.monotonic() - begin > args.warm_seconds:

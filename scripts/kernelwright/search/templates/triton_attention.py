@@ -21,7 +21,8 @@ ADDRESSES = ("compute", "memory", "launch", "occupancy")
 PRECISION = "float64"
 SPACE: dict[str, tuple[Any, ...]] = {
     "tile": ("128x128/8/3", "128x64/8/3", "128x64/4/3", "64x64/4/3", "128x128/8/2", "64x128/4/2", "64x32/4/4"),
-    "descriptors": (False, True),
+    "descriptors": (True, False),
+    "ahead": (False, True),  # scores of the next keys are asked for before those at hand are weighed
 }
 TYPES = ("bfloat16", "float16")
 LAYOUTS = ("heads_first", "heads_last")  # of a batch: (batch, heads, length, dim) or (batch, length, heads, dim)

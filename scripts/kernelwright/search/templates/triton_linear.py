@@ -21,12 +21,13 @@ PRECISION = "float64"
 # A tile is rows x columns x depth of a step, warps and loads ahead; the second kind serves few rows.
 SPACE: dict[str, tuple[Any, ...]] = {
     "tile": (
-        "128x256x64/8/3", "128x128x64/8/4", "128x128x64/4/4", "256x128x64/8/3", "64x256x64/4/4", "128x256x64/8/4",
-        "64x128x64/4/4",
+        "128x256x64/8/3", "128x256x64/8/4", "128x128x64/8/3", "256x128x64/8/3", "64x256x64/4/4", "128x128x64/4/4",
     ),
     "narrow_tile": ("64x32x128/4/4", "16x16x256/4/3", "16x32x128/4/4", "64x64x128/4/4", "16x16x512/4/3", "64x16x256/4/4"),
+    "few": ("8x512/4/1", "4x512/4/1", "8x1024/8/1", "16x256/4/1", "4x1024/4/1", "16x512/8/1"),  # columns x depth, up to 4 rows
     "descriptors": (True, False),  # tiles come by the bulk copy engine, where addresses and strides allow it
     "persistent": (False, True),
+    "prefetch": (False, True),  # the second tensor is brought to the second-level cache while the product runs
     "group": (8, 4, 16),  # row blocks that share columns of the weight in the cache
 }  # fmt: skip
 
@@ -83,4 +84,5 @@ def formula(semantics: Mapping[str, Any], init: Mapping[str, Any], inputs: Mappi
 
 def render(facts: Facts, semantics: Mapping[str, Any], parameters: Mapping[str, Any]) -> str:
     tiles = {key: triton_base.tile(parameters[key]) for key in ("tile", "narrow_tile")}
-    return triton_base.render("linear", facts, SUMMARY + ".", parameters, semantics, tiles=tiles)
+    few = triton_base.tile(parameters["few"])
+    return triton_base.render("linear", facts, SUMMARY + ".", parameters, semantics, tiles=tiles, few=few)

@@ -11,7 +11,7 @@ from kernelwright.search.templates.base import Facts
 NAME = "triton_topk_softmax"
 FRAMEWORK = triton_base.FRAMEWORK
 CATEGORY = "fusion"
-SUMMARY = "softmax and selection in registers: value and column travel in one 64-bit key, of which the largest is taken"
+SUMMARY = "softmax and selection in registers: values as integers of the same order, whose maximum a warp finds in one instruction"
 FAMILIES = topk_softmax.FAMILIES
 ADDRESSES = topk_softmax.ADDRESSES
 PRECISION = topk_softmax.PRECISION
