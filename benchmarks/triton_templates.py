@@ -1,6 +1,6 @@
 """The Triton templates on a GPU: are they right, and how fast beside eager, torch.compile and what the hardware allows.
 
-    python benchmarks/triton_templates.py --output table.json [--operators rms_norm ...] [--sets 16] [--workloads 4]
+    python benchmarks/triton_templates.py [--operators rms_norm ...] [--sets 16] [--workloads 4] [--output table.json]
 
 For every operator: its reference is recognised, some parameter sets are rendered, each is compared with the reference
 (in float64 where that fits), then eager, torch.compile (static shapes) and the right kernels are timed. A time is the
@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 COPY_BYTES_PER_S, MATRIX_FLOPS, LAUNCH_US = 4.3e12, 790e12, 4.2
+LONG_US = 2000.0  # floor above which fewer calls are timed
 LARGEST_BYTES = 2 << 30  # of inputs and outputs of a workload that is tried
 FLOAT64_BYTES = 64 << 20  # above this the reference runs in its own precision
 LIMITS = {"bfloat16": 1 / 100, "float16": 1 / 400, "float32": 2e-3, "float8_e4m3fn": 1 / 13}  # of the largest value
@@ -237,75 +238,85 @@ def checked(
         return {"error": None, "message": f"{type(problem).__name__}: {str(problem)[-300:]}"}
 
 
-def timed(operator: Any, folder: Path, checked: list[dict[str, Any]], args: argparse.Namespace) -> list[dict[str, Any]]:
+def timed(
+    operator: Any, folder: Path, rows_checked: list[dict[str, Any]], args: argparse.Namespace
+) -> list[dict[str, Any]]:
     """One row for each workload: microseconds of eager, torch.compile and every right kernel, and the floor."""
     from kernelwright.operators.runtime import Runtime
 
-    runtime, rows = Runtime(operator), []
+    runtime = Runtime(operator)
     tried = attempts(operator, folder, args.sets)
-    right = {(row["workload"], row["kernel"]) for row in checked if row["error"] is not None and row["error"] <= 1}
+    right = {(row["workload"], row["kernel"]) for row in rows_checked if row["error"] is not None and row["error"] <= 1}
     dtypes = {str(declared["dtype"]) for declared in operator.inputs.values()}
+    rows = []
     for workload, traffic in spread(operator, args.workloads):
-        inputs = runtime.build_inputs(workload, seed=3, device="cuda")
+        kept = [(index, *entry) for index, entry in enumerate(tried) if (workload.id, index) in right]
         floor = floor_us(traffic, dtypes)
-        row: dict[str, Any] = {
-            "operator": operator.name,
-            "workload": workload.id,
-            "traffic": traffic,
-            "floor_us": floor,
-        }
-        samples = args.samples if floor < 2000 else max(5, args.samples // 4)
-        reference = runtime.reference(workload, "cuda")
-        row["eager_us"] = device_us(lambda: reference.raw(inputs), samples)  # noqa: B023
-        row["compile_us"] = None
-        if args.compile:
-            try:
-                row["compile_us"] = device_us(compiled_call(runtime, workload, inputs), samples)
-            except Exception as problem:
-                row["compile_message"] = f"{type(problem).__name__}: {str(problem)[:200]}"
-        if operator.name in LIBRARY:
-            try:
-                row["library_us"] = device_us(LIBRARY[operator.name](inputs), samples)
-            except Exception as problem:
-                row["library_message"] = f"{type(problem).__name__}: {str(problem)[:300]}"
-        times = {}
-        for index, (_, _, module) in enumerate(tried):
-            if (workload.id, index) in right:
-                candidate = runtime.candidate(module, workload, "cuda")
-                times[index] = device_us(lambda: candidate.raw(inputs), samples)  # noqa: B023
-        row["kernels_us"] = times
-        if times:
-            best = min(times, key=times.__getitem__)
-            candidate = runtime.candidate(tried[best][2], workload, "cuda")
-            row |= {"best_us": times[best], "template": tried[best][0], "parameters": tried[best][1]}
-            row["host_us"] = host_us(lambda: candidate.raw(inputs))
-        rows.append(row)
+        samples = args.samples if floor < LONG_US else max(5, args.samples // 4)
+        row = {"operator": operator.name, "workload": workload.id, "traffic": traffic, "floor_us": floor}
+        rows.append(row | baselines(operator, runtime, workload, samples, args.compile))
+        rows[-1] |= candidates(runtime, workload, kept, samples)
     return rows
 
 
+def baselines(operator: Any, runtime: Any, workload: Any, samples: int, compiled: bool) -> dict[str, Any]:
+    """Eager, torch.compile and, where there is one, torch's own operator."""
+    inputs = runtime.build_inputs(workload, seed=3, device="cuda")
+    reference = runtime.reference(workload, "cuda")
+    row: dict[str, Any] = {"eager_us": device_us(lambda: reference.raw(inputs), samples), "compile_us": None}
+    ways: dict[str, Callable[[], Callable[[], Any]]] = {}
+    if compiled:
+        ways["compile"] = lambda: compiled_call(runtime, workload, inputs)
+    if operator.name in LIBRARY:
+        ways["library"] = lambda: LIBRARY[operator.name](inputs)
+    for name, way in ways.items():
+        try:
+            row[f"{name}_us"] = device_us(way(), samples)
+        except Exception as problem:
+            row[f"{name}_message"] = f"{type(problem).__name__}: {str(problem)[:300]}"
+    return row
+
+
+def candidates(
+    runtime: Any, workload: Any, kept: list[tuple[int, str, dict[str, Any], Any]], samples: int
+) -> dict[str, Any]:
+    """Times of all right kernels, and the fastest with its parameters and the host's part of a call."""
+    inputs = runtime.build_inputs(workload, seed=3, device="cuda")
+    calls = {}
+    for index, _, _, module in kept:
+        candidate = runtime.candidate(module, workload, "cuda")
+        calls[index] = lambda candidate=candidate: candidate.raw(inputs)
+    times = {index: device_us(call, samples) for index, call in calls.items()}
+    row: dict[str, Any] = {"kernels_us": times}
+    if times:
+        best = min(times, key=times.__getitem__)
+        template, parameters = next((name, given) for index, name, given, _ in kept if index == best)
+        row |= {"best_us": times[best], "template": template, "parameters": parameters, "host_us": host_us(calls[best])}
+    return row
+
+
 def table(rows: list[dict[str, Any]]) -> str:
-    head = f"{'operator':26} {'workload':>8} {'MB':>8} {'floor':>8} {'eager':>9} {'compile':>9} {'best':>9} {'x':>6} {'share':>6} {'host':>6}  parameters"
-    lines = [head]
+    """One line a workload, then the geometric mean of the speedups over the better of eager and torch.compile."""
+    names = ("floor", "eager", "compile", "best", "x", "share", "host")
+    lines = [f"{'operator':26} {'workload':>8} {'MB':>8}" + "".join(f" {name:>8}" for name in names) + "  kernel"]
     ratios: dict[str, list[float]] = {}
     for row in rows:
-        others = [row[name] for name in ("eager_us", "compile_us") if row[name] is not None]
         best = row.get("best_us")
-        megabytes = (row["traffic"]["read_bytes"] + row["traffic"]["write_bytes"]) / 1e6
-        ratio = min(others) / best if best else float("nan")
+        rival = min(row[name] for name in ("eager_us", "compile_us") if row[name] is not None)
         if best:
-            ratios.setdefault(row["operator"], []).append(ratio)
-        compiled = f"{row['compile_us']:9.1f}" if row["compile_us"] is not None else f"{'-':>9}"
-        share = row["floor_us"] / best if best else 0.0
-        lines.append(
-            f"{row['operator']:26} {row['workload']:>8} {megabytes:8.1f} {row['floor_us']:8.1f} {row['eager_us']:9.1f} {compiled} "
-            f"{best or 0:9.1f} {ratio:6.2f} {share:6.1%} {row.get('host_us', 0):6.1f}  "
-            + f"{row.get('template', '-').removeprefix('triton_')} "
-            + ",".join(f"{key}={value}" for key, value in row.get("parameters", {}).items())
-            + (f" library={row['library_us']:.1f}" if "library_us" in row else "")
-        )
+            ratios.setdefault(row["operator"], []).append(rival / best)
+        megabytes = (row["traffic"]["read_bytes"] + row["traffic"]["write_bytes"]) / 1e6
+        values = [row["floor_us"], row["eager_us"], row["compile_us"], best]
+        text = "".join(f" {'-':>8}" if value is None else f" {value:8.1f}" for value in values)
+        if best:
+            text += f" {rival / best:8.2f} {row['floor_us'] / best:8.1%} {row['host_us']:8.1f}  {row['template']} "
+            text += ",".join(f"{key}={value}" for key, value in row["parameters"].items())
+        library = f" library={row['library_us']:.1f}" if "library_us" in row else ""
+        lines.append(f"{row['operator']:26} {row['workload']:>8} {megabytes:8.1f}{text}{library}")
     lines += [f"{name:26} geomean {statistics.geometric_mean(found):.2f}x" for name, found in ratios.items()]
     if ratios:
-        lines.append(f"all geomean {statistics.geometric_mean([r for found in ratios.values() for r in found]):.2f}x")
+        every = [ratio for found in ratios.values() for ratio in found]
+        lines.append(f"{'all':26} geomean {statistics.geometric_mean(every):.2f}x")
     return "\n".join(lines)
 
 
@@ -321,42 +332,50 @@ def parser() -> argparse.ArgumentParser:
     found.add_argument("--warm-seconds", type=float, default=600.0, help="after which no further kernel is compiled")
     found.add_argument("--no-compile", dest="compile", action="store_false", help="leave torch.compile out")
     found.add_argument("--folder", type=Path, default=Path("triton_templates"), help="kernels and what was recognised")
-    found.add_argument("--output", type=Path, required=True)
+    found.add_argument("--output", type=Path, default=Path("triton_templates.json"))
     found.add_argument("--phase", choices=("all", "warm"), default="all", help=argparse.SUPPRESS)
     return found
 
 
-def main(argv: list[str] | None = None) -> int:
-    from kernelwright import operators, paths
-
-    args = parser().parse_args(argv)
-    args.folder.mkdir(parents=True, exist_ok=True)
-    if args.phase == "warm":
-        (name,) = args.operators
-        args.output.write_text(json.dumps(warm(operators.load(paths.operators_dir() / name), args.folder, args)))
-        return 0
-    given = [text for text in (argv or sys.argv[1:])]
+def checks(args: argparse.Namespace, given: list[str]) -> dict[str, list[dict[str, Any]]]:
+    """Operator -> rows of its check, all operators at once in processes of their own."""
     children = {}
     for name in args.operators:
         output = args.folder / f"checked-{name}.json"
         output.unlink(missing_ok=True)
         command = [sys.executable, __file__, *given, "--phase", "warm", "--operators", name, "--output", str(output)]
         children[name] = (subprocess.Popen(command), output)
-    rows: list[dict[str, Any]] = []
-    for process, _ in children.values():
+    found = {}
+    for name, (process, output) in children.items():
         process.wait()
-    for name, (_, output) in children.items():
         if not output.is_file():
             print(f"{name}: the check failed", file=sys.stderr)
             continue
-        checked = json.loads(output.read_text())
-        for row in checked:
+        found[name] = json.loads(output.read_text())
+        for row in found[name]:
             if row["message"] != NO_TIME and (row["error"] is None or row["error"] > 1):
-                print(
-                    f"{name} {row['workload']} {row['template']} {row['parameters']}: {row['message'] or row['error']}",
-                    file=sys.stderr,
-                )
-        rows += timed(operators.load(paths.operators_dir() / name), args.folder, checked, args)
+                why = row["message"] or f"error {row['error']:.2f} of its limit"
+                print(f"{name} {row['workload']} {row['template']} {row['parameters']}: {why}", file=sys.stderr)
+    return found
+
+
+def main(argv: list[str] | None = None) -> int:
+    import torch
+    from kernelwright import operators, paths
+
+    given = sys.argv[1:] if argv is None else argv
+    args = parser().parse_args(given)
+    if not torch.cuda.is_available():
+        print("no CUDA device: the Triton templates are not measured")
+        return 0
+    args.folder.mkdir(parents=True, exist_ok=True)
+    if args.phase == "warm":
+        (name,) = args.operators
+        args.output.write_text(json.dumps(warm(operators.load(paths.operators_dir() / name), args.folder, args)))
+        return 0
+    rows: list[dict[str, Any]] = []
+    for name, found in checks(args, given).items():
+        rows += timed(operators.load(paths.operators_dir() / name), args.folder, found, args)
         args.output.write_text(json.dumps(rows, indent=1))
     print(table(rows))
     return 0

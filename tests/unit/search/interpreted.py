@@ -55,8 +55,7 @@ def check(operator, text, workloads, folder):
 
 
 def parameter_sets(template):
-    sets = [{name: values[at % len(values)] for name, values in template.SPACE.items()} for at in (0, 1, -1)]
-    return [{**one, "prefetch": False} if "prefetch" in one else one for one in sets]  # inline assembly is not interpreted
+    return [{name: values[at % len(values)] for name, values in template.SPACE.items()} for at in (0, 1, -1)]
 
 
 def _wide(operand):

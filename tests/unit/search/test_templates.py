@@ -146,6 +146,6 @@ def test_float16_and_float32_kernels_are_right(seen, monkeypatch, tmp_path_facto
 
 def test_unknown_names_and_families_offer_nothing():
     assert templates.for_family("attention", "cpp") == []
-    assert templates.for_family("row_norm", "triton") == []
+    assert templates.for_family("row_norm", "cutedsl") == []
     with pytest.raises(KeyError, match="row_norm"):
         templates.get("no_such_template")

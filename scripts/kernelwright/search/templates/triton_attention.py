@@ -20,9 +20,9 @@ FAMILIES = ("attention", None)
 ADDRESSES = ("compute", "memory", "launch", "occupancy")
 PRECISION = "float64"
 SPACE: dict[str, tuple[Any, ...]] = {
-    "tile": ("128x128/8/3", "128x64/8/3", "128x64/4/3", "64x64/4/3", "128x128/8/2", "64x128/4/2", "64x32/4/4"),
+    "tile": ("128x128/8/3", "128x64/4/3", "64x64/4/3", "64x32/4/4", "128x64/8/3", "128x128/8/2"),
     "descriptors": (True, False),
-    "ahead": (False, True),  # scores of the next keys are asked for before those at hand are weighed
+    "rest_first": (True, False),  # of the two parts of a head, which is multiplied first
 }
 TYPES = ("bfloat16", "float16")
 LAYOUTS = ("heads_first", "heads_last")  # of a batch: (batch, heads, length, dim) or (batch, length, heads, dim)
@@ -65,16 +65,17 @@ def formula(semantics: Mapping[str, Any], init: Mapping[str, Any], inputs: Mappi
     q, k, v = (inputs[semantics[name]] for name in ("q", "k", "v"))
     scale, causal = _value(semantics["scale"], init, q.shape[-1]), bool(_value(semantics["causal"], init, 1))
     if semantics["layout"] != "packed":
-        moved = [part if semantics["layout"] == "heads_first" else part.transpose(1, 2) for part in (q, k, v)]
-        out = _attend(*moved, scale, causal)
+        if semantics["layout"] == "heads_last":
+            q, k, v = (part.transpose(1, 2) for part in (q, k, v))
+        out = _attend(q, k, v, scale, causal)
         return {semantics["out"]: out if semantics["layout"] == "heads_first" else out.transpose(1, 2)}
     q_ends, k_ends = inputs[semantics["bounds_q"]].tolist(), inputs[semantics["bounds_k"]].tolist()
     out = torch.zeros_like(q)
     for i in range(len(q_ends) - 1):
         rows, columns = slice(q_ends[i], q_ends[i + 1]), slice(k_ends[i], k_ends[i + 1])
         if rows.start < rows.stop and columns.start < columns.stop:
-            parts = (part.transpose(0, 1) for part in (q[rows], k[columns], v[columns]))
-            out[rows] = _attend(*parts, scale, causal).transpose(0, 1)
+            ours, keys, values = (part.transpose(0, 1) for part in (q[rows], k[columns], v[columns]))
+            out[rows] = _attend(ours, keys, values, scale, causal).transpose(0, 1)
     return {semantics["out"]: out}
 
 

@@ -24,11 +24,10 @@ SPACE: dict[str, tuple[Any, ...]] = {
         "128x256x64/8/3", "128x256x64/8/4", "128x128x64/8/3", "256x128x64/8/3", "64x256x64/4/4", "128x128x64/4/4",
     ),
     "narrow_tile": ("64x32x128/4/4", "16x16x256/4/3", "16x32x128/4/4", "64x64x128/4/4", "16x16x512/4/3", "64x16x256/4/4"),
-    "few": ("8x512/4/1", "4x512/4/1", "8x1024/8/1", "16x256/4/1", "4x1024/4/1", "16x512/8/1"),  # columns x depth, up to 4 rows
+    "few": ("4x512/4/1", "8x512/4/1", "8x1024/8/1", "16x256/4/1", "4x1024/4/1", "16x512/8/1"),  # columns x depth, up to 4 rows
     "descriptors": (True, False),  # tiles come by the bulk copy engine, where addresses and strides allow it
-    "persistent": (False, True),
-    "prefetch": (False, True),  # the second tensor is brought to the second-level cache while the product runs
-    "group": (8, 4, 16),  # row blocks that share columns of the weight in the cache
+    "persistent": (True, False),
+    "group": (16, 8, 4),  # row blocks that share columns of the weight in the cache
 }  # fmt: skip
 
 ACTIVATIONS = ("sigmoid", "silu", "gelu", "gelu_tanh", "relu", "none")
@@ -49,7 +48,8 @@ def hypotheses(facts: Facts) -> Iterator[dict[str, Any]]:
         return
     bias = vectors[0] if vectors else None
     for order in permutations(matrices):
-        x, weight, other = (*order, None)[:3]
+        x, weight = order[:2]
+        other = order[2] if len(order) > 2 else None
         ranks = {facts.inputs[name]["rank"] for name in (x, other) if name}
         if facts.inputs[weight]["rank"] != 2 or ranks != {facts.outputs[outputs[0]]["rank"]}:
             continue

@@ -17,10 +17,9 @@ FAMILIES = ("attention", "paged_attention", None)
 ADDRESSES = ("memory", "launch", "occupancy")
 PRECISION = "float64"
 SPACE: dict[str, tuple[Any, ...]] = {
-    "chunk": (64, 32, 128, 16),  # read at a time
-    "warps": (4, 2, 8, 1),
+    "chunk": (32, 64, 128),  # read at a time
+    "warps": (4, 2, 8),
     "stages": (2, 3, 1),
-    "alone": (True, False),  # a query head with keys of its own needs no matrix unit
     "waves": (2, 1, 4, 8),  # programs per multiprocessor up to which sequences are split
 }
 TYPES = ("bfloat16", "float16")

@@ -19,14 +19,11 @@ FAMILIES = ("matmul", None)
 ADDRESSES = ("compute", "memory", "launch", "occupancy")
 PRECISION = "float64"
 SPACE: dict[str, tuple[Any, ...]] = {
-    "tile": (
-        "128x256x128/8/3", "128x128x128/8/3", "128x256x128/8/4", "64x128x128/4/3", "256x128x128/16/3", "128x128x128/8/4",
-        "64x256x128/4/3",
-    ),
+    "tile": ("64x128x128/4/3", "64x128x128/4/4", "128x128x128/8/3", "128x128x128/8/4", "128x64x128/4/4", "64x64x128/4/4"),
     "narrow_tile": ("64x64x128/4/4", "64x32x128/4/4", "16x32x128/4/4", "64x128x128/4/3"),
     "descriptors": (True, False),
     "persistent": (False, True),
-    "group": (8, 4, 16, 32),
+    "group": (32, 8, 16, 4),
 }  # fmt: skip
 
 FP8 = ("float8_e4m3fn", "float8_e5m2")
@@ -42,8 +39,10 @@ def hypotheses(facts: Facts) -> Iterator[dict[str, Any]]:
         return
     if not base.single_dtype(facts, *outputs):
         return
-    known = [{"init": name} for name in facts.init_of_type(int)]
-    sizes = [(n, k) for n, k in permutations(known, 2)] + [(one, one) for one in known]
+    known: list[dict[str, Any]] = [{"init": name} for name in facts.init_of_type(int)]
+    sizes: list[tuple[dict[str, Any], dict[str, Any]]] = [(n, k) for n, k in permutations(known, 2)] + [
+        (one, one) for one in known
+    ]
     sizes += [({"value": size}, {"value": size}) for size in USUAL_GROUPS]
     for (a, b), (a_scales, b_scales), (group_n, group_k), transposed in product(
         permutations(operands), permutations(scales), sizes, (True, False)
