@@ -99,7 +99,7 @@ def main(argv):
     found = {}
     with tempfile.TemporaryDirectory() as folder:
         for name in names:
-            operator = operators.load(paths.operators_dir() / name)
+            operator = operators.load(paths.operators_dir() / name)  # an absolute path stands for itself
             body = recognise.recognise(operator, "triton")
             rows = found[name] = []
             for match in body["matches"]:

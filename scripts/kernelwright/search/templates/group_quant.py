@@ -24,6 +24,7 @@ SPACE: dict[str, tuple[Any, ...]] = {
 }
 
 FP8_MAX = {"float8_e4m3fn": 448.0}
+USUAL_GROUPS = (128, 64, 32, 256)  # tried where no constructor argument says it
 USUAL_EPS = (1e-10, 1e-12, 1e-8, 1e-6, 1e-5, 1e-4, 0.0)
 
 
@@ -38,8 +39,9 @@ def hypotheses(facts: Facts) -> Iterator[dict[str, Any]]:
         return
     roles = {"x": names[0], "quantised": quantised[0], "scales": scales[0]}
     eps_choices = [{"init": name} for name in facts.init_of_type(float)] + [{"value": value} for value in USUAL_EPS]
-    for group, eps in product(facts.init_of_type(int), eps_choices):
-        yield {**roles, "group": {"init": group}, "eps": eps, "largest": FP8_MAX[facts.outputs[quantised[0]]["dtype"]]}
+    groups = [{"init": name} for name in facts.init_of_type(int)] + [{"value": value} for value in USUAL_GROUPS]
+    for group, eps in product(groups, eps_choices):
+        yield {**roles, "group": group, "eps": eps, "largest": FP8_MAX[facts.outputs[quantised[0]]["dtype"]]}
 
 
 def formula(semantics: Mapping[str, Any], init: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, Any]:

@@ -23,6 +23,7 @@ SPACE: dict[str, tuple[Any, ...]] = {
     "parallel_bytes": (8192, 16384, 32768, 65536, 131072),
 }
 
+USUAL_TOP_K = (1, 2, 4, 6, 8, 10, 16)  # tried where no constructor argument says it
 INDEX_TYPES = {"int32": "int32_t", "int64": "int64_t"}
 
 
@@ -35,8 +36,9 @@ def hypotheses(facts: Facts) -> Iterator[dict[str, Any]]:
     ids = [name for name in outputs if facts.outputs[name]["dtype"] in INDEX_TYPES]
     if len(weights) != 1 or len(ids) != 1:
         return
-    for name, renormalise in product(facts.init_names(), (False, True)):
-        yield {"x": names[0], "weights": weights[0], "ids": ids[0], "top_k": {"init": name}, "renormalise": renormalise}
+    counts = [{"init": name} for name in facts.init_names()] + [{"value": value} for value in USUAL_TOP_K]
+    for top_k, renormalise in product(counts, (False, True)):
+        yield {"x": names[0], "weights": weights[0], "ids": ids[0], "top_k": top_k, "renormalise": renormalise}
 
 
 def formula(semantics: Mapping[str, Any], init: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ FAMILIES = causal_conv.FAMILIES
 ADDRESSES = causal_conv.ADDRESSES
 PRECISION = causal_conv.PRECISION
 SPACE: dict[str, tuple[Any, ...]] = {
-    "elements": (1024, 2048, 512, 4096, 256),
+    "elements": (512, 1024, 2048, 256, 4096),
     "steps": (1024, 256, 512, 2048, 128),  # of time in a tile, at most
     "per_thread": (8, 16, 4, 32),
     "words": (True, False),  # four neighbours are read at once where the input is dense and of 16-bit floats
