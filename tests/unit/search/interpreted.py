@@ -106,7 +106,8 @@ def main(argv):
                 template = templates.get(match["template"])
                 for parameters in parameter_sets(template):
                     text = template.render(Facts.from_json(body["facts"]), match["semantics"], parameters)
-                    chosen = [*operator.edge_workloads.values(), *map(operator.workload, FURTHER.get(name, ()))]
+                    edge = list(operator.edge_workloads.values()) or list(operator.workloads.values())
+                    chosen = [*edge, *map(operator.workload, FURTHER.get(name, ()))]
                     rows += [[parameters, *pair] for pair in check(operator, text, chosen, Path(folder))]
     output.write_text(json.dumps(found))
 

@@ -11,6 +11,7 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
+import made_up
 import pytest
 from kernelwright import operators, paths
 from kernelwright.frameworks import triton as framework
@@ -123,41 +124,11 @@ def test_a_function_entry_is_a_function(seen):
     assert [node.name for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)][-1] == "run"
 
 
-REFERENCES = {
-    "causal attention": (
-        "q, k, v",
-        "return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)",
-        "{name: torch.randn(2, 3, n, 16).bfloat16() for name in 'qkv'}",
-        {"template": "triton_attention", "layout": "heads_first", "causal": {"value": True}},
-    ),
-    "attention, heads last": (
-        "q, k, v",
-        "return torch.nn.functional.scaled_dot_product_attention("
-        "q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2)).transpose(1, 2)",
-        "{name: torch.randn(2, n, 3, 16).bfloat16() for name in 'qkv'}",
-        {"template": "triton_attention", "layout": "heads_last", "causal": {"value": False}},
-    ),
-    "gated product": (
-        "a, w, g",
-        "return torch.nn.functional.silu(a @ w) + g",
-        "{'a': torch.randn(n, 24).half(), 'w': torch.randn(24, 40).half(), 'g': torch.randn(n, 40).half()}",
-        {"template": "triton_linear", "transposed": False, "activation": "silu", "combine": "add", "other": "g"},
-    ),
-}
-
-
-@pytest.mark.parametrize("case", REFERENCES)
-def test_other_operators_of_the_families_are_recognised(case, tmp_path):
-    arguments, body, inputs, expected = REFERENCES[case]
-    (tmp_path / "input.py").write_text(f"import torch\n\ndef _make_inputs(n: int):\n    return {inputs}\n")
-    shapes = {str(n): {"init_kwargs": {}, "input_kwargs": {"n": n}} for n in (7, 13)}
-    (tmp_path / "shapes.json").write_text(json.dumps(shapes))
-    (tmp_path / "reference.py").write_text(
-        "import torch\nfrom torch import nn\n\nclass Model(nn.Module):\n"
-        f"    def forward(self, {arguments}):\n        {body}\n"
-    )
-    (match,) = recognise.recognise(operators.load(tmp_path), "triton")["matches"]
-    assert {**match["semantics"], "template": match["template"]}.items() >= expected.items()
+@pytest.mark.parametrize("name", made_up.MADE)
+def test_other_operators_of_the_families_are_recognised(name, tmp_path):
+    operator = operators.load(made_up.write(name, tmp_path))
+    (match,) = recognise.recognise(operator, "triton")["matches"]
+    assert {**match["semantics"], "template": match["template"]}.items() >= made_up.MADE[name].expected.items()
 
 
 @pytest.fixture(scope="module")
@@ -165,14 +136,18 @@ def interpreted(tmp_path_factory):
     """Operator -> [parameters, workload, difference or error], from Triton's interpreter in a process of its own."""
     if find_spec("triton") is None:
         pytest.skip("triton is missing: pip install triton")
-    output = tmp_path_factory.mktemp("interpreted") / "found.json"
+    folder = tmp_path_factory.mktemp("interpreted")
+    output, others = folder / "found.json", [str(made_up.write(name, folder)) for name in made_up.MADE]
     environment = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
-    subprocess.run([sys.executable, str(INTERPRETER), str(output), *SERVED], env=environment, check=True, timeout=280)
-    return json.loads(output.read_text())
+    subprocess.run(
+        [sys.executable, str(INTERPRETER), str(output), *SERVED, *others], env=environment, check=True, timeout=900
+    )
+    return {Path(name).name: rows for name, rows in json.loads(output.read_text()).items()}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", SERVED)
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("name", [*SERVED, *made_up.MADE])
 def test_interpreted_kernels_are_right(name, interpreted):
     assert interpreted[name]
     for parameters, workload, difference in interpreted[name]:
