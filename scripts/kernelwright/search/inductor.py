@@ -25,6 +25,7 @@ from kernelwright.search import inductor_emit, inductor_triton
 from kernelwright.search.inductor_emit import Lowering
 
 TIMEOUT_S = 900.0
+LOWERED = "_Lowered"  # class of a lowering whose operator wants a function
 DEVICES = {"cpp": "cpu", "triton": "cuda"}  # framework -> where the reference is traced
 MOST_GRAPHS_CHECKED = 8
 
@@ -49,7 +50,9 @@ def lower(operator: Any, workloads: Sequence[str], framework: str, mode: str) ->
             raise KernelwrightError(lines[-1].removeprefix("kernelwright: "))
         lowering = Lowering(**artifacts.read_json(output))
     emit = inductor_triton.kernel_text if framework == "triton" else inductor_emit.kernel_text
-    return emit(operator.name, operator.candidate_name, lowering, mode == "leaderboard")
+    function = operator.layout == "sol_execbench"
+    text = emit(operator.name, LOWERED if function else operator.candidate_name, lowering, mode == "leaderboard")
+    return as_function(text, operator) if function else text
 
 
 def _environment(folder: str) -> dict[str, str]:
@@ -66,8 +69,6 @@ def trace(operator: Any, workload_ids: Sequence[str], device: str) -> Lowering:
 
     from kernelwright.operators.runtime import Runtime
 
-    if operator.layout == "sol_execbench":
-        raise KernelwrightError("Inductor lowerings are supported for operators with a Model, not for a `run` function")
     runtime = Runtime(operator)
     workload = operator.workload(most_general(operator, workload_ids))
     _assume_nothing(torch)
@@ -161,8 +162,11 @@ def _compiled(runtime: Any, workload: Any, device: str) -> Lowering:
         raw, codes = run_and_get_code(model.raw, inputs)
     if len(codes) != 1:
         raise KernelwrightError(f"Inductor generated {len(codes)} modules for the reference, expected one")
-    source = ast.parse(inspect.getsource(inspect.getmodule(type(reference))))  # type: ignore[arg-type]
-    parts = _reference_parts(source, type(reference).__name__)
+    if runtime.operator.layout == "sol_execbench":
+        parts = _function_parts(ast.parse(runtime.operator.details["reference"]), runtime.operator.reference_name)
+    else:
+        source = ast.parse(inspect.getsource(inspect.getmodule(type(reference))))  # type: ignore[arg-type]
+        parts = _reference_parts(source, type(reference).__name__)
     return Lowering(
         code=codes[0],
         arguments=arguments,
@@ -202,27 +206,48 @@ def _outputs(raw: Any, returned: list[Any], inputs: dict[str, Any]) -> dict[str,
 
 def _reference_parts(tree: ast.Module, class_name: str) -> dict[str, Any]:
     """Imports, literal constants, constructor and forward parameters of the reference's source."""
-    imports = [ast.unparse(node) for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
-    constants = [
-        ast.unparse(node) for node in tree.body if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
-    ]
     model = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == class_name)
     methods = {node.name: node for node in model.body if isinstance(node, ast.FunctionDef)}
     constructor = methods.get("__init__")
     if "forward" not in methods:
         raise KernelwrightError(f"{class_name} has no forward of its own")
-    parameters = methods["forward"].args
-    if parameters.vararg or parameters.kwarg or parameters.kwonlyargs:
-        raise KernelwrightError("forward takes *args, **kwargs or keyword-only arguments")
     init_body = constructor.body if constructor else []
     own_call = {"super().__init__()", f"super({class_name}, self).__init__()"}
     return {
-        "imports": [text for text in imports if "__future__" not in text],
-        "constants": constants,
+        **_module_parts(tree),
         "init_parameters": ast.unparse(constructor.args) if constructor else "self",
         "init_body": [text for text in map(ast.unparse, init_body) if text not in own_call],
-        "forward_parameters": ast.unparse(parameters),
+        "forward_parameters": _parameters(methods["forward"]),
     }
+
+
+def _function_parts(tree: ast.Module, name: str) -> dict[str, Any]:
+    """The same of a reference that is a function: it becomes the forward of a model without state."""
+    function = next(node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == name)
+    parameters = f"self, {_parameters(function)}"
+    return {**_module_parts(tree), "init_parameters": "self", "init_body": [], "forward_parameters": parameters}
+
+
+def _module_parts(tree: ast.Module) -> dict[str, Any]:
+    imports = [ast.unparse(node) for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+    constants = [
+        ast.unparse(node) for node in tree.body if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
+    ]
+    return {"imports": [text for text in imports if "__future__" not in text], "constants": constants}
+
+
+def _parameters(function: ast.FunctionDef) -> str:
+    """Raises KernelwrightError for parameters whose number is open."""
+    arguments = function.args
+    if arguments.vararg or arguments.kwarg or arguments.kwonlyargs:
+        raise KernelwrightError(f"{function.name} takes *args, **kwargs or keyword-only arguments")
+    return ast.unparse(arguments)
+
+
+def as_function(text: str, operator: Any) -> str:
+    """The text of a kernel file with class `LOWERED`, as one that defines the operator's function."""
+    name, inputs = operator.candidate_name, ", ".join(operator.inputs)
+    return f"{text.rstrip()}\n\n\n_lowered = {LOWERED}()\n\n\ndef {name}({inputs}):\n    return _lowered({inputs})\n"
 
 
 def main(argv: list[str] | None = None) -> int:
