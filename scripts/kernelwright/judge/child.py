@@ -47,6 +47,17 @@ def pointers(result: Any) -> list[int]:
     return [item.data_ptr() if isinstance(item, torch.Tensor) else 0 for item in result]
 
 
+def resolved(result: Any) -> Any:
+    """A result whose memory holds its values: torch negates and conjugates views lazily."""
+    if type(result) in (torch.Tensor, torch.nn.Parameter):
+        return result.resolve_conj().resolve_neg() if result.is_neg() or result.is_conj() else result
+    if type(result) in (tuple, list):
+        return [resolved(item) for item in result]
+    if type(result) is dict:
+        return {name: resolved(item) for name, item in result.items()}
+    return result
+
+
 def names(held: list[Any]) -> list[str] | None:
     """Names of the outputs where calls returned a mapping."""
     return [str(name) for name in held[-1]] if held and isinstance(held[-1], Mapping) else None
@@ -81,7 +92,7 @@ class Harness:
     """One method per message. `function` is the kernel; `sets` are its inputs by set number."""
 
     with_fds: tuple[str, ...] = ("attach", "prepare")
-    plain: tuple[str, ...] = ("warm", "configure", "load", "call", "batch", "null_sets", "profile")
+    plain: tuple[str, ...] = ("warm", "configure", "load", "call", "batch", "null_sets", "pin", "profile")
 
     def __init__(self, config: dict[str, Any]) -> None:
         self.config = config
@@ -90,6 +101,7 @@ class Harness:
         self.arenas: dict[int, Arena] = {}
         self.sets: dict[int, dict[str, Any]] = {}
         self.held: list[Any] = []
+        self.pinned: list[Any] = []
         self.positional = config["layout"] == "kernelbench"
         self.nothing = torch.empty(1)
 
@@ -109,7 +121,7 @@ class Harness:
     def load(self, message: dict[str, Any]) -> dict[str, Any]:
         """Write the frozen source to the private folder and import it."""
         path = os.path.join(os.getcwd(), message["filename"])
-        Path(path).write_text(message["source"], encoding="utf-8")
+        Path(path).write_bytes(message["source"].encode(message.get("encoding", "utf-8")))
         name = message["filename"].removesuffix(".py")
         spec = importlib.util.spec_from_file_location(name, path)
         assert spec is not None and spec.loader is not None
@@ -121,7 +133,7 @@ class Harness:
     def attach(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         """Map an arena and make its input sets: message has key, size, first set number and specs of each set."""
         self.sets.clear()
-        self.held = []
+        self.held, self.pinned = [], []
         self.arenas.clear()
         gc.collect()
         arena = self.arenas[message["key"]] = self.mapped(message["size"], fds)
@@ -190,13 +202,13 @@ class Harness:
         poison = message["poison"]
         broken: list[str] = []
         if poison is None:
-            result = self._invoke(self.sets[message["set"]])
+            result = resolved(self._invoke(self.sets[message["set"]]))
         else:
             linux.mallopt(linux.M_PERTURB, poison ^ 0xFF)  # glibc fills with the complement
             # torch.compile would trace the mode itself, so compiled kernels have the C library's fill alone
             guard = GuardedAllocations(poison)
             with contextlib.nullcontext() if "torch._dynamo" in sys.modules else guard:
-                result = self._invoke(self.sets[message["set"]])
+                result = resolved(self._invoke(self.sets[message["set"]]))
             linux.mallopt(linux.M_PERTURB, 0)
             broken = guard.broken()
         self.held.append(result)
@@ -208,11 +220,16 @@ class Harness:
         held, function, sets = self.held, self.function, self.sets
         if self.positional:
             for index in message["sets"]:
-                held.append(function(*sets[index].values()))
+                held.append(resolved(function(*sets[index].values())))
         else:
             for index in message["sets"]:
-                held.append(function(**sets[index]))
+                held.append(resolved(function(**sets[index])))
         return {"pointers": [pointers(result) for result in held], "names": names(held)}
+
+    def pin(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Keep what the last batch's first call returned until other inputs are attached."""
+        self.pinned = self.held[:1]
+        return {}
 
     def null_sets(self, message: dict[str, Any]) -> dict[str, Any]:
         """Sets without inputs for the calibration of the harness itself."""

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import atexit
 import os
+import signal
 import socket
+import sys
+import threading
 from functools import cache
 from typing import Any
 
@@ -60,4 +63,6 @@ def local_service() -> Any:
 
     service = Service()
     atexit.register(service.close)
+    if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # so that its folders go with it
     return service

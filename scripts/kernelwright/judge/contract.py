@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import io
+import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,6 +51,27 @@ OTHER_PACKAGES = {
     "transformer_engine",
     "quack",
     "deep_gemm",
+    "keras",
+    "mlx",
+    "tinygrad",
+    "openvino",
+    "fbgemm_gpu",
+    "torchao",
+    "intel_extension_for_pytorch",
+    "onednn",
+    "mkl",
+    "numexpr",
+    "bottleneck",
+    "pythran",
+}
+ARRAY_PACKAGES = {  # compute on arrays outside torch; torch or the judge may have loaded some of them, so the text counts
+    "numpy",
+    "pandas",
+    "polars",
+    "pyarrow",
+    "sklearn",
+    "dask",
+    "xarray",
 }
 
 
@@ -60,6 +83,7 @@ class Source:
     text: str
     sha256: str
     tree: ast.Module
+    encoding: str = "utf-8"
 
 
 def freeze(path: str, entry: str) -> Source:
@@ -73,14 +97,19 @@ def freeze(path: str, entry: str) -> Source:
     if len(data) > MAX_BYTES:
         raise Fault("bad_contract", f"the candidate has {len(data)} bytes, allowed are {MAX_BYTES}")
     try:
-        text = data.decode("utf-8")
+        encoding = tokenize.detect_encoding(io.BytesIO(data).readline)[0]  # by its mark or its first two lines
+        text = data.decode(encoding)
         tree = ast.parse(text)
     except (UnicodeDecodeError, SyntaxError, ValueError) as error:
-        line = f", line {error.lineno}" if isinstance(error, SyntaxError) else ""
+        line = f", line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
         raise Fault("bad_contract", f"the candidate is not Python ({error.__class__.__name__}{line})") from None
+    except (RecursionError, MemoryError) as error:
+        raise Fault(
+            "bad_contract", f"the candidate is nested too deeply for Python's parser ({error.__class__.__name__})"
+        ) from None
     if entry not in set(defined(tree)):
         raise Fault("bad_contract", f"the candidate does not define {entry}")
-    return Source(path, text, hashlib.sha256(data).hexdigest(), tree)
+    return Source(path, text, hashlib.sha256(data).hexdigest(), tree, encoding.removesuffix("-sig"))
 
 
 def defined(tree: ast.Module) -> Iterator[str]:
@@ -88,8 +117,8 @@ def defined(tree: ast.Module) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.ClassDef | ast.FunctionDef):
             yield node.name
-        elif isinstance(node, ast.Assign):
-            yield from (target.id for target in node.targets if isinstance(target, ast.Name))
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
         elif isinstance(node, ast.Import | ast.ImportFrom):
             yield from (alias.asname or alias.name for alias in node.names)
 
@@ -130,7 +159,7 @@ def check_text(source: Source, framework: str | None, mode: str) -> list[str]:
     evidence = [f"imports {', '.join(sorted(names)) or 'nothing'}"]
     if mode != "production":
         return evidence
-    foreign = sorted((names & OTHER_PACKAGES) - FRAMEWORK_PACKAGES.get(framework or "", set()))
+    foreign = sorted((names & (OTHER_PACKAGES | ARRAY_PACKAGES)) - FRAMEWORK_PACKAGES.get(framework or "", set()))
     if foreign:
         raise Fault(
             "other_framework",

@@ -46,13 +46,18 @@ def larger(one: float | None, other: float | None) -> float | None:
 
 
 def regimes_by_workload(workloads: list[str], regimes: tuple[str, ...]) -> dict[str, list[str]]:
-    """Every regime but `normal` on at least one workload, dealt out in a secret order."""
+    """Every regime but `normal` on at least one workload, dealt out in a secret order; spikes on all of them."""
     order = list(workloads)
     secrets.SystemRandom().shuffle(order)
     dealt: dict[str, list[str]] = {workload: [] for workload in workloads}
     for index, regime in enumerate(item for item in regimes if item != "normal"):
         dealt[order[index % len(order)]].append(regime)
-    return dealt
+    return {workload: [*found, *spikes(regimes)] for workload, found in dealt.items()}
+
+
+def spikes(regimes: tuple[str, ...]) -> list[str]:
+    """The regime of single large values, where the operator may be given large ones at all."""
+    return ["spike"] if "large" in regimes else []
 
 
 class Correctness:

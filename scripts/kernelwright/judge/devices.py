@@ -59,6 +59,14 @@ def lock(device: Device) -> Any:
     return FileLock(folder / f"{device.name.replace(':', '-')}.lock")
 
 
+def busy() -> str | None:
+    """A note where more wants to run than there are cores, the judge's own work aside; None where not."""
+    cores, load = len(os.sched_getaffinity(0)), os.getloadavg()[0]
+    if load <= cores:
+        return None
+    return f"the machine was busy: load {load:.1f} on {cores} core{'s' * (cores > 1)}; intervals may be too narrow"
+
+
 def facts(device: Device) -> dict[str, Any]:
     """Provenance of a measurement: device, driver, torch, compiler."""
     import shutil

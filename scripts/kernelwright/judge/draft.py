@@ -95,7 +95,9 @@ class Draft:
         if self.fault is not None:
             where = f"{self.fault.workload}: " if self.fault.workload else ""
             return f"{where}{self.fault.sentence}"
-        done = f"correct on {len(self.correctness)} workload(s) with {self.request.seeds} secret seed(s) each"
+        edges = sum(key not in self.workloads for key in self.correctness)
+        done = f"correct on {counted(len(self.correctness) - edges, 'workload')}"
+        done += f" and {counted(edges, 'edge workload')}" if edges else ""
         if self.request.depth == "race":
             done = "correct in the smoke check alone, not judged in full"
         if self.timing is None:
@@ -104,3 +106,7 @@ class Draft:
             f"{item['value']:.3f} times the {label}'s speed" for label, item in self.timing["geomean"].items()
         )
         return f"{done}; {speed or 'timed alone'}"
+
+
+def counted(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

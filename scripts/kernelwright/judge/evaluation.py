@@ -12,8 +12,8 @@ import torch
 
 from kernelwright import paths
 from kernelwright.errors import InputError
-from kernelwright.judge import contract, devices, policy, problem, timing, transport
-from kernelwright.judge.correctness import Correctness, Report, regimes_by_workload
+from kernelwright.judge import contract, devices, places, policy, problem, timing, transport
+from kernelwright.judge.correctness import Correctness, Report, regimes_by_workload, spikes
 from kernelwright.judge.devices import Device
 from kernelwright.judge.draft import Draft
 from kernelwright.judge.faults import Fault
@@ -151,7 +151,7 @@ class Evaluation:
         subject.calibrate()
         if label == "candidate":
             self.native_before = policy.native_files(subject.worker.pid)
-        subject.load(f"kernel_{source.sha256[:12]}.py", source.text)
+        subject.load(f"kernel_{source.sha256[:12]}.py", source.text, source.encoding)
         return subject
 
     def _problem(self, oracle: OracleClient) -> None:
@@ -188,7 +188,7 @@ class Evaluation:
                 for workload in self.workloads:
                     check.full(workload, self.request.seeds, regimes[workload])
                 for workload in self.operator.edge_workloads:
-                    check.full(workload, 1, [])
+                    check.full(workload, 1, spikes(self.operator.value_regimes))
                 entry["checks"] = total(check.reports)
             self.draft.stages.append(
                 {
@@ -223,6 +223,7 @@ class Evaluation:
             policy.check_background(candidate)
             contenders = self._contenders(against, oracle, notes)
             self.service.quiet(self.device)
+            notes += [said for said in (devices.busy(),) if said]
             times = {}
             for workload in self.workloads:
                 try:
@@ -310,18 +311,14 @@ class Evaluation:
 
     def _policy(self, candidate: Subject, source: contract.Source, oracle: OracleClient) -> None:
         with self.draft.running("policy") as entry:
-            if candidate.queues:  # what it has loaded is read now, for profiling happens in another process
-                loaded = self._loaded(candidate)
+            loaded = self._loaded(candidate)  # before profiling, which happens in another process on a GPU
+            if candidate.queues:
                 candidate = self._profiled_child(source)
-            try:
-                reply = self._profile(candidate, oracle)
-                self.draft.own_share, evidence = policy.judge(
-                    reply, self.request.framework, self.request.mode, candidate.attribution
-                )
-            except (KeyError, TypeError, ValueError):
-                raise Fault(
-                    "protocol_error", "the kernel's process gave a profile of the wrong form", candidate.worker.log()
-                ) from None
+            reply = self._profile(candidate, oracle)
+            seen = None if candidate.queues else places.look(candidate)
+            self.draft.own_share, evidence = policy.judge(
+                reply, self.request.framework, self.request.mode, candidate.attribution, seen
+            )
             self.draft.evidence += evidence
             if not candidate.queues:
                 loaded = self._loaded(candidate)
@@ -342,23 +339,22 @@ class Evaluation:
         subject = self._subject("candidate", None, source.sha256, profiled=True)
         self.subjects = [subject]
         subject.calibrate()
-        subject.load(f"kernel_{source.sha256[:12]}.py", source.text)
+        subject.load(f"kernel_{source.sha256[:12]}.py", source.text, source.encoding)
         return subject
 
     def _profile(self, candidate: Subject, oracle: OracleClient) -> dict[str, Any]:
-        """A profile of the workload at hand; where a device runs the kernels, of secretly chosen ones together."""
-        if not candidate.queues:
-            return policy.profile(candidate)
+        """A profile of the largest of a few secretly chosen workloads; on a device with a queue, of all of them."""
         chosen = secrets.SystemRandom().sample(self.workloads, min(PROFILED_WORKLOADS, len(self.workloads)))
+        built = [(workload, oracle.build([(workload, fresh_seed(), "normal")])) for workload in chosen]
         rows: list[Any] = []
         reply: dict[str, Any] = {}
-        for workload in chosen:
-            sets = oracle.build([(workload, fresh_seed(), "normal")])
+        for workload, sets in built if candidate.queues else [max(built, key=lambda item: item[1].set_bytes())]:
             candidate.attach(sets)
             candidate.prepare(oracle, workload)
             candidate.warm_up(1)
             reply = policy.profile(candidate)
             rows += reply["rows"]
+        for _, sets in built:
             oracle.drop(sets)
         return {**reply, "rows": rows}
 

@@ -19,10 +19,10 @@ class Fault(Exception):
     """A kernel or a problem was found wanting. `log` is what the kernel printed or raised."""
 
     def __init__(self, reason: str, sentence: str, log: str = "") -> None:
-        super().__init__(sentence)
+        super().__init__(clean(sentence))
         self.reason = reason
-        self.sentence = sentence
-        self.log = log
+        self.sentence = clean(sentence)
+        self.log = clean(log)
         self.workload: str | None = None
 
     @property
@@ -30,3 +30,8 @@ class Fault(Exception):
         if self.reason in FAILED:
             return "failed"
         return "invalid_problem" if self.reason in INVALID else "rejected"
+
+
+def clean(text: str) -> str:
+    """Text of a stranger without what UTF-8 cannot hold, lone surrogates."""
+    return text.encode("utf-8", "replace").decode()

@@ -7,8 +7,6 @@ import secrets
 from dataclasses import dataclass
 from typing import Any
 
-import torch
-
 from kernelwright.judge.arena import GUARD_BYTES, Arena, Spec
 from kernelwright.judge.faults import Fault
 from kernelwright.judge.transport import Taker
@@ -16,7 +14,6 @@ from kernelwright.judge.worker import Worker
 
 ORACLE_TIMEOUT_S = 600.0
 MUTATED = "mutated:"
-BY_SIZE = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
 @dataclass(frozen=True)
@@ -82,6 +79,11 @@ class OracleClient:
         reply, fds = self._ask({"op": "build", "key": key, "sets": sets})
         return InputSets(key, self.taker.take(reply, fds), reply["sets"], [workload for workload, _, _ in wishes])
 
+    def rebuild(self, sets: InputSets) -> bool:
+        """New values from new secret seeds in the same places; False where an input would need another place."""
+        wishes = [{"workload": workload, "seed": fresh_seed(), "regime": "normal"} for workload in sets.workloads]
+        return self._ask({"op": "rebuild", "key": sets.key, "sets": wishes})[0]["same"]
+
     def expect(self, sets: InputSets, index: int, change: str | None = None) -> Expected:
         """Expected outputs for the present content of a set; with `change`, for that input disturbed."""
         reply, fds = self._ask({"op": "expect", "key": sets.key, "index": index, "change": change})
@@ -110,46 +112,3 @@ class OracleClient:
 def fresh_seed() -> int:
     """A secret seed; 31 bits, for NumPy's seeding takes no more than 32."""
     return secrets.randbits(31)
-
-
-def refresh(sets: InputSets, declared: dict[str, dict[str, Any]]) -> None:
-    """New values at every address without leaving the operator's domain.
-
-    Whole sets change places by one secret step, and each floating input is rolled along its first dimension longer
-    than one by a secret step of its own, so rows stay rows. Integers and inputs marked `index` stay with their set.
-    """
-    count = len(sets.specs)
-    step = secrets.randbelow(count) if count > 1 else 0
-    for position, spec in enumerate(sets.specs[0]):
-        if "scalar" in spec or not spec["span"]:
-            continue
-        floating = getattr(torch, spec["dtype"]).is_floating_point and not declared.get(spec["name"], {}).get("index")
-        dim = next((index for index, size in enumerate(spec["shape"]) if size > 1), None)
-        shift = 1 + secrets.randbelow(spec["shape"][dim] - 1) if floating and dim is not None else 0
-        roll(stacked(sets, position), step, dim, shift)
-
-
-def stacked(sets: InputSets, position: int) -> list[torch.Tensor] | torch.Tensor:
-    """One input over all sets as (sets, *shape) without copying, or a list where the sets' layouts differ."""
-    first = sets.specs[0][position]
-    size = torch.empty((), dtype=getattr(torch, first["dtype"])).element_size()
-    layouts = [(one[position]["shape"], one[position]["stride"]) for one in sets.specs]
-    offsets = [one[position]["offset"] for one in sets.specs]
-    pitch = offsets[1] - offsets[0] if len(offsets) > 1 else 0
-    regular = all(offset == offsets[0] + index * pitch for index, offset in enumerate(offsets)) and pitch % size == 0
-    if not regular or size not in BY_SIZE or any(layout != layouts[0] for layout in layouts):
-        return [sets.arena.view(one[position]) for one in sets.specs]
-    end = sets.arena.size // size * size
-    flat = sets.arena.bytes[offsets[0] % size : end].view(BY_SIZE[size])
-    return flat.as_strided((len(offsets), *first["shape"]), (pitch // size, *first["stride"]), offsets[0] // size)
-
-
-def roll(tensors: list[torch.Tensor] | torch.Tensor, step: int, dim: int | None, shift: int) -> None:
-    if isinstance(tensors, torch.Tensor):
-        dims = (0,) if dim is None else (0, dim + 1)
-        if step or shift:
-            tensors.copy_(torch.roll(tensors, (step, shift)[: len(dims)], dims))
-        return
-    for tensor in tensors:
-        if dim is not None and shift and tensor.dim() > dim:
-            tensor.copy_(torch.roll(tensor, shift, dim))

@@ -27,6 +27,8 @@ def compare(
     """Judge one tensor. All three have the same shape; `actual` and `declared` the same dtype."""
     if actual.numel() == 0:
         return Comparison(None, worst_error=0.0, error_ratio=0.0)
+    if declared.is_complex():
+        actual, declared, oracle = (torch.view_as_real(item.resolve_conj()) for item in (actual, declared, oracle))
     if limits.compare == "set_per_row" and actual.dim():
         actual, declared, oracle = (torch.sort(wide(item), dim=-1).values for item in (actual, declared, oracle))
     elif not declared.is_floating_point():

@@ -22,6 +22,7 @@ from kernelwright.operators.runtime import Runtime
 LARGE = {torch.float16: 32.0}  # fp16 ends at 65504, and squares of inputs must have room
 TINY = {torch.float16: 2.0**-8}
 SCALED = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+SPIKE, TAIL = 32.0, 16  # height over the mean magnitude; columns that count as the last ones
 MUTATED = "mutated:"  # prefix of an expected tensor that is an input after the call
 
 
@@ -52,6 +53,18 @@ class Oracle:
             store(arena, spec, inputs)
         self.sets[message["key"]] = (arena, specs, [wish["workload"] for wish in message["sets"]])
         return self.handed(arena, {"sets": specs})
+
+    def rebuild(self, message: dict[str, Any]) -> tuple[dict[str, Any], list[int]]:
+        """New values for the sets under message['key'] in the same places; stops at one that would need another."""
+        arena, specs, _ = self.sets[message["key"]]
+        end = 0
+        for wish, known in zip(message["sets"], specs, strict=True):
+            inputs = self.runtime.build_inputs(self.operator.workload(wish["workload"]), wish["seed"], self.device)
+            spec, end = plan(inputs, end)
+            if spec != known:
+                return {"same": False}, []
+            store(arena, spec, inputs)
+        return {"same": True}, []
 
     def expect(self, message: dict[str, Any]) -> tuple[dict[str, Any], list[int]]:
         """Expected outputs of set message['index'] under message['key'], from the arena's present content."""
@@ -154,9 +167,26 @@ def in_regime(value: torch.Tensor, regime: str) -> torch.Tensor:
         return result.abs_().neg_()
     if regime == "zeros":
         return result.zero_()
+    if regime == "spike":
+        return spiked(result)
     if regime == "duplicated" and value.dim() > 0 and value.shape[0] > 1:
         return result.copy_(value[:1].clone().expand_as(value))
     return result
+
+
+def spiked(value: torch.Tensor) -> torch.Tensor:
+    """Two large values in each row, one of them among the last: a reduction that leaves columns out shows."""
+    if value.dim() == 0 or value.shape[-1] < 2 or 0 in value.stride():
+        return value
+    height = float(SPIKE * value.abs().double().mean())
+    if not 0 < height < torch.finfo(value.dtype).max:
+        return value
+    columns = value.shape[-1]
+    lead = (*value.shape[:-1], 1)
+    tail = columns - 1 - torch.randint(0, min(TAIL, columns), lead, device=value.device)
+    for place in (torch.randint(0, columns, lead, device=value.device), tail):
+        value.scatter_(-1, place, torch.full(lead, height, dtype=value.dtype, device=value.device))
+    return value
 
 
 def disturbed(value: Any) -> Any:
@@ -180,7 +210,7 @@ def serve(channel: Channel, config: dict[str, Any]) -> None:
             if oracle is None:
                 oracle = Oracle(config["operator_dir"], config["device"])
             oracle.transport.reclaim(message.get("released", []))
-            if message["op"] in ("build", "expect", "drop", "construct"):
+            if message["op"] in ("build", "rebuild", "expect", "drop", "construct"):
                 reply, fds = getattr(oracle, message["op"])(message)
                 oracle.transport.settle()
             else:

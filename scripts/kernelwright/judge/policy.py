@@ -5,16 +5,19 @@ from __future__ import annotations
 import re
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from kernelwright.judge import answers, places
 from kernelwright.judge.contract import FRAMEWORK_PACKAGES, OTHER_PACKAGES
 from kernelwright.judge.faults import Fault
 from kernelwright.judge.subject import Subject
 from kernelwright.sandbox import processes
 
 PROFILED_CALLS = 5
+OWN_LEAST = 0.5  # torch's own part in allocating and calling is seen from outside too, so this is no close limit
 LIBRARY_SHARE = 0.05  # library operators that move little data beside real work stay below this
 # ATen operators that allocate, view or describe, and compute nothing.
 BOOKKEEPING = {
@@ -67,7 +70,9 @@ def profile(subject: Subject) -> dict[str, Any]:
     subject.restore()
     reply = subject.worker.ask({"op": "profile", "calls": PROFILED_CALLS}, subject.call_timeout_s * PROFILED_CALLS)
     subject.worker.stop()
-    return reply
+    with subject.answered():
+        return answers.profile(reply)
+    raise AssertionError
 
 
 def attribution(rows: list[Any]) -> tuple[float | None, dict[str, float]]:
@@ -87,14 +92,24 @@ def judge(
     framework: str | None,
     mode: str,
     attribute: Callable[[list[Any]], tuple[float | None, dict[str, float]]] = attribution,
+    seen: Counter[str] | None = None,
 ) -> tuple[float | None, list[str]]:
-    """own_share and evidence. Raises Fault in production mode for library compute and other frameworks."""
+    """own_share and evidence. Raises Fault in production mode for library compute and other frameworks.
+
+    `reply` is the process's own account, which a kernel could have forged; `seen` is what places.look saw from outside.
+    """
     own_share, library = attribute(reply["rows"])
     top = sorted(library.items(), key=lambda item: -item[1])[:6]
     total = sum(library.values())
     evidence = [
         f"library operators: {', '.join(f'{name} {micros / max(total, 1e-9):.0%}' for name, micros in top) or 'none'}"
     ]
+    watched = places.own_share(seen) if seen is not None else None
+    if seen is not None:
+        evidence.append(
+            f"seen from outside: {seen['own']} moments in own code, {seen['library']} in libraries, "
+            f"{seen['other']} elsewhere"
+        )
     if mode == "production":
         foreign = sorted(
             (set(reply["modules"]) & OTHER_PACKAGES - {"triton", "scipy"})
@@ -109,7 +124,11 @@ def judge(
                 "library_fallback",
                 f"{1 - own_share:.0%} of the time is in library operators ({', '.join(name for name, _ in top)})",
             )
-    return own_share, evidence
+        if watched is not None and watched < OWN_LEAST:
+            raise Fault(
+                "library_fallback", f"seen from outside, {1 - watched:.0%} of the compute is in libraries' code"
+            )
+    return own_share if watched is None else watched, evidence
 
 
 def native_files(pid: int) -> set[str]:
@@ -141,7 +160,7 @@ def foreign_files(before: set[str], after: set[str], own: tuple[str, ...]) -> li
 
 def check_background(subject: Subject) -> None:
     """No process beside the kernel's own, and no thread that works when nothing was asked. Raises Fault."""
-    others = processes.descendants(subject.worker.pid)
+    others = subject.worker.others()
     if others:
         raise Fault("background_work", f"the kernel left {len(others)} process(es) running", subject.worker.log())
     processes.resume(subject.worker.pid)

@@ -26,6 +26,8 @@ class Promote(TorchFunctionMode):
 
 
 def widened(value: Any) -> Any:
+    if value is torch.complex64:
+        return torch.complex128
     return torch.float64 if isinstance(value, torch.dtype) and value in NARROW else value
 
 
@@ -33,7 +35,9 @@ def promoted(inputs: Mapping[str, Any], dtype: torch.dtype) -> dict[str, Any]:
     """Copies of the inputs, floating tensors (not fp8) in `dtype`, strides kept."""
     result = {}
     for name, value in inputs.items():
-        if isinstance(value, torch.Tensor) and value.dtype in NARROW:
+        if isinstance(value, torch.Tensor) and value.dtype is torch.complex64 and dtype is torch.float64:
+            result[name] = value.detach().to(torch.complex128)
+        elif isinstance(value, torch.Tensor) and value.dtype in NARROW:
             wide = torch.empty_strided(value.shape, value.stride(), dtype=dtype, device=value.device)
             result[name] = wide.copy_(value)
         else:

@@ -7,9 +7,11 @@ nobody asked for are an error.
 from __future__ import annotations
 
 import json
+import os
 import select
 import socket
 import struct
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -51,28 +53,37 @@ class Channel:
 
     def receive(self, timeout_s: float | None = None) -> tuple[Any, list[int]]:
         """The next message and its descriptors. Raises Closed, TimedOut or Malformed."""
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s  # of the whole message
         self.sock.settimeout(timeout_s)
+        fds: list[int] = []
         try:
             data, fds, _, _ = socket.recv_fds(self.sock, 1 << 16, MAX_FDS)
-            if not data:
-                raise Closed
-            while len(data) < HEADER.size:
-                data += self._more(HEADER.size - len(data))
-            size = HEADER.unpack_from(data)[0]
-            if size > MAX_BYTES:
-                raise Malformed(f"message of {size} bytes")
-            parts = [data[HEADER.size :]]
-            missing = size - len(parts[0])
-            while missing > 0:
-                parts.append(self._more(missing))
-                missing -= len(parts[-1])
-        except TimeoutError:
-            raise TimedOut from None
-        except OSError:
-            raise Closed from None
+            return decode(self._whole(data, deadline)), list(fds)
+        except BaseException as error:
+            close_all(fds)
+            if isinstance(error, TimeoutError):
+                raise TimedOut from None
+            if isinstance(error, OSError):
+                raise Closed from None
+            raise
+
+    def _whole(self, data: bytes, deadline: float | None) -> bytes:
+        """The body of a message that begins with `data`."""
+        if not data:
+            raise Closed
+        while len(data) < HEADER.size:
+            data += self._more(HEADER.size - len(data), deadline)
+        size = HEADER.unpack_from(data)[0]
+        if size > MAX_BYTES:
+            raise Malformed(f"message of {size} bytes")
+        parts = [data[HEADER.size :]]
+        missing = size - len(parts[0])
+        while missing > 0:
+            parts.append(self._more(missing, deadline))
+            missing -= len(parts[-1])
         if missing < 0:
             raise Malformed("more than one answer")
-        return decode(b"".join(parts)), list(fds)
+        return b"".join(parts)
 
     def ask(self, message: Any, fds: Sequence[int] = (), timeout_s: float | None = None) -> tuple[Any, list[int]]:
         self.send(message, fds)
@@ -85,7 +96,12 @@ class Channel:
     def close(self) -> None:
         self.sock.close()
 
-    def _more(self, size: int) -> bytes:
+    def _more(self, size: int, deadline: float | None) -> bytes:
+        if deadline is not None:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise TimedOut
+            self.sock.settimeout(left)
         data = self.sock.recv(min(size, 1 << 20))
         if not data:
             raise Closed
@@ -100,8 +116,13 @@ def encode(message: Any) -> bytes:
 def decode(body: bytes) -> Any:
     try:
         return json.loads(body)
-    except ValueError:
-        raise Malformed("not JSON") from None
+    except (ValueError, RecursionError, MemoryError):
+        raise Malformed("not JSON that can be read") from None
+
+
+def close_all(fds: Sequence[int]) -> None:
+    for fd in fds:
+        os.close(fd)
 
 
 def pair() -> tuple[socket.socket, socket.socket]:

@@ -12,6 +12,7 @@ from kernelwright.errors import InputError
 # race: the smoke check, then timing: what a search spends on a parameter set; the winner is judged in full afterwards.
 DEPTHS = ("smoke", "race", "correctness", "full")
 MODES = ("leaderboard", "production")
+MOST_S = 1e6  # of a limit
 CONTENDERS = ("reference", "compiled")
 
 
@@ -47,6 +48,11 @@ class JudgeRequest:
                 raise InputError(f"judge request: contenders: {name!r} is not one of {', '.join(CONTENDERS)}")
         if self.seeds < 1 or self.samples < 2:
             raise InputError(f"judge request: seeds {self.seeds} must be >= 1 and samples {self.samples} >= 2")
+        for name, limit in (("call_timeout_s", self.call_timeout_s), ("compile_timeout_s", self.compile_timeout_s)):
+            if not 0 < limit <= MOST_S:
+                raise InputError(f"judge request: {name}: {limit} must be seconds above 0 and at most {MOST_S:g}")
+        if not 0 <= self.min_improvement < 1000:
+            raise InputError(f"judge request: min_improvement: {self.min_improvement} must lie between 0 and 1000")
         if not 0.5 < self.confidence < 1:
             raise InputError(f"judge request: confidence: {self.confidence} must lie between 0.5 and 1")
 

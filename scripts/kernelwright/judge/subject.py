@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
-from kernelwright.judge import numerics
+from kernelwright.judge import answers, numerics
 from kernelwright.judge.arena import Arena, Spec, span_elements
 from kernelwright.judge.faults import Fault
 from kernelwright.judge.inputs import MUTATED, Expected, InputSets, OracleClient
@@ -50,7 +52,8 @@ class Subject:
     sets: InputSets | None = None
     arena: Arena | None = None
     input_spans: list[tuple[int, int, str]] = field(default_factory=list)  # address, bytes, input
-    output_names: Any = None  # of the last sample's outputs where they were returned by name
+    output_names: list[str] | None = None  # of the last sample's outputs where they were returned by name
+    pinned: set[int] = field(default_factory=set)  # addresses of outputs that the child keeps alive
     floor_ns: tuple[float, float] = (0.0, 0.0)  # of an empty batch: per batch, per call
 
     def calibrate(self) -> None:
@@ -72,8 +75,9 @@ class Subject:
         overhead = min(self.floor_ns[0] + calls * self.floor_ns[1], elapsed_ns / 2)
         return (elapsed_ns - overhead) / calls / 1000
 
-    def load(self, filename: str, source: str) -> None:
-        self.worker.ask({"op": "load", "filename": filename, "source": source}, self.compile_timeout_s)
+    def load(self, filename: str, source: str, encoding: str = "utf-8") -> None:
+        message = {"op": "load", "filename": filename, "source": source, "encoding": encoding}
+        self.worker.ask(message, self.compile_timeout_s)
         self.worker.stop()
 
     def prepare(self, oracle: OracleClient, workload: str) -> None:
@@ -113,17 +117,22 @@ class Subject:
         message = {"op": "attach", "key": sets.key, "size": self.arena.size, "sets": sets.specs}
         reply = self.worker.ask(message, self.call_timeout_s, fds)
         self.worker.stop()
-        try:
+        with self.answered():
             self.input_spans = [
-                (int(address), spec["span"], spec["name"])
-                for addresses, specs in zip(reply["addresses"], sets.specs, strict=True)
+                (address, spec["span"], spec["name"])
+                for addresses, specs in zip(answers.addresses(reply), sets.specs, strict=True)
                 for address, spec in zip(addresses, specs, strict=True)
                 if spec.get("span")
             ]
-        except (KeyError, TypeError, ValueError):
-            raise Fault(
-                "protocol_error", "the kernel's process gave an answer of the wrong form", self.worker.log()
-            ) from None
+        self.pinned = set()
+
+    @contextlib.contextmanager
+    def answered(self) -> Iterator[None]:
+        """What fails in this block does so because of the form of an answer."""
+        try:
+            yield
+        except ValueError:
+            raise Fault("protocol_error", answers.WRONG_FORM, self.worker.log()) from None
 
     def restore(self, index: int | None = None) -> None:
         """Put the judge's values back: of one set, or of all."""
@@ -144,17 +153,15 @@ class Subject:
             raise Fault(
                 "out_of_bounds_write", f"memory around an allocation of {broken[0]} was written", self.worker.log()
             )
-        try:
-            return [dict(fact) for fact in reply["outputs"]]
-        except (KeyError, TypeError, ValueError):
-            raise Fault(
-                "protocol_error", "the kernel's process gave an answer of the wrong form", self.worker.log()
-            ) from None
+        with self.answered():
+            return answers.facts(reply)
+        raise AssertionError
 
     def broken(self, reply: dict[str, Any]) -> list[str]:
         """Allocations of a call whose guard bands were written, in words."""
-        found = reply.get("broken")
-        return [str(item) for item in found] if isinstance(found, list) else []
+        with self.answered():
+            return [answers.text(item) for item in answers.items(reply.get("broken"))]
+        raise AssertionError
 
     def warm_up(self, calls: int) -> float:
         """Nanoseconds of one call after the first, which may build or tune; of `calls` further ones the fastest."""
@@ -190,8 +197,29 @@ class Subject:
         self.restore()
         calls = len(chosen)
         reply, elapsed = self.worker.timed(encode({"op": "batch", "sets": chosen}), self.call_timeout_s * calls)
-        self.output_names = reply.get("names")
-        return [self.call_us(elapsed, calls)], reply.get("pointers")
+        with self.answered():
+            self.output_names = answers.names(reply)
+            return [self.call_us(elapsed, calls)], answers.pointers(reply, calls)
+        raise AssertionError
+
+    def pin(self, pointers: list[list[int]]) -> None:
+        """The child keeps the outputs of the last sample's first call from now on: nothing may lie there again."""
+        self.worker.ask({"op": "pin"}, self.call_timeout_s)
+        self.worker.stop()
+        self.pinned = {pointer for pointer in pointers[0] if pointer > 0 and not self.of_input(pointer)}
+
+    def of_input(self, pointer: int) -> bool:
+        return any(address <= pointer < address + size for address, size, _ in self.input_spans)
+
+    def check_sample(self, pointers: list[list[int]]) -> None:
+        """Outputs that are alive were not handed out again, and no other process works for the kernel. Raises Fault."""
+        if any(not self.pinned.isdisjoint(call) for call in pointers):
+            raise Fault("output_reused", "a timed call returned memory of an output that is alive", self.worker.log())
+        others = self.worker.others()
+        if others:
+            raise Fault(
+                "background_work", f"{len(others)} process(es) of the kernel outlive a timed call", self.worker.log()
+            )
 
     def wall_us(self, calls: int) -> float | None:
         """Microseconds per call with the host's part where `sample` does not count that; None where it does."""

@@ -2,8 +2,10 @@
 
 A sample is one batch of calls, long enough that the cost of a message is small; the cost of an empty batch, measured in
 the same process before the kernel was loaded, is taken off. Between samples every process is stopped and all inputs get
-new values at other addresses. The order of the contenders is random, then its reverse, then another. A sample follows
-one call that is not counted, on old values, so that no kernel profits or suffers from what ran before it.
+new values at other addresses (`changing`); in a secret share of the rounds they are built anew from new seeds, and who is
+slower on those than on values derived from them has remembered something (`memo`). The order of the contenders is random,
+then its reverse, then another. A sample follows one call that is not counted, on old values, so that no kernel profits or
+suffers from what ran before it.
 """
 
 from __future__ import annotations
@@ -13,8 +15,8 @@ import secrets
 from dataclasses import dataclass, field
 from typing import Any
 
-from kernelwright.judge import inputs as input_sets
-from kernelwright.judge import numerics, statistics
+from kernelwright.judge import memo, numerics, statistics
+from kernelwright.judge.changing import Changes
 from kernelwright.judge.faults import Fault
 from kernelwright.judge.inputs import Expected, InputSets, OracleClient, fresh_seed
 from kernelwright.judge.subject import METHOD, Subject
@@ -24,6 +26,7 @@ WARM_UP_CALLS = 3
 VERIFIED_SHARE = 4  # one round in this many, chosen in secret, and the last round always
 QUEUED_SHARE, QUEUED_VERIFIED = 15, 2  # the same with a queue, where a look costs more than a sample
 MIN_VERIFIED = 3
+THOROUGH_ROUNDS, THOROUGH_CALLS = 2, 32  # of the verified rounds, so many with (almost) all calls looked at
 RACE_VERIFIED = 1
 QUEUED_ROUNDS = 3  # of the check that queued calls are right
 QUEUED_LEAST_ROUNDS = 8  # of timing, however many calls a round has
@@ -38,6 +41,7 @@ class WorkloadTimes:
     verified: int = 0
     clock: str = "wall"
     wall_us: dict[str, float | None] = field(default_factory=dict)  # per call with the host's part, by contender
+    rounds: list[memo.Round] = field(default_factory=list)
 
 
 def time_workload(
@@ -55,22 +59,51 @@ def time_workload(
     sets = oracle.build([(workload, fresh_seed(), "normal") for _ in range(count)])
     for subject in subjects:
         subject.attach(sets)
-    queued = subjects[0].queues
-    least, share = (min(least_verified, QUEUED_VERIFIED), QUEUED_SHARE) if queued else (least_verified, VERIFIED_SHARE)
+    play(subjects, sets, oracle, times, rounds, least_verified)
+    for subject in subjects:
+        subject.check_clock()
+        times.wall_us[subject.label] = subject.wall_us(times.calls[subject.label])
+    oracle.drop(probe)
+    oracle.drop(sets)
+    memo.check(times.rounds)
+    return times
+
+
+def play(
+    subjects: list[Subject],
+    sets: InputSets,
+    oracle: OracleClient,
+    times: WorkloadTimes,
+    rounds: int,
+    least_verified: int,
+) -> None:
+    """All rounds: which of them are verified, thoroughly so, and on values built anew, is secret."""
+    least, share = least_verified, VERIFIED_SHARE
+    if subjects[0].queues:
+        least, share = min(least_verified, QUEUED_VERIFIED), QUEUED_SHARE
     verified = verified_rounds(rounds, least, share)
+    thorough = set(secrets.SystemRandom().sample(sorted(verified), min(THOROUGH_ROUNDS, len(verified))))
+    anew = memo.fresh_rounds(rounds)
+    changes = Changes(sets, subjects[0].operator.inputs)
     order = list(subjects)
     for number in range(rounds):
         if number % 2 == 0:
             secrets.SystemRandom().shuffle(order)
         else:
             order.reverse()
-        play_round(order, subjects[0], sets, oracle, times, number in verified)
-    for subject in subjects:
-        subject.check_clock()
-        times.wall_us[subject.label] = subject.wall_us(times.calls[subject.label])
-    oracle.drop(probe)
-    oracle.drop(sets)
-    return times
+        fresh = number in anew and oracle.rebuild(sets)
+        if fresh:
+            changes.look()
+        else:
+            changes.turn()
+        pointers, chosen = play_round(order, subjects[0], sets, times, number in verified)
+        times.rounds[-1].fresh = fresh
+        subjects[0].check_sample(pointers)
+        if number in verified:
+            verify_batch(subjects[0], sets, oracle, chosen, pointers, number in thorough)
+            times.verified += 1
+        if number == 0:
+            subjects[0].pin(pointers)
 
 
 def check_queued(subject: Subject, oracle: OracleClient, workload: str) -> int:
@@ -88,8 +121,9 @@ def check_queued(subject: Subject, oracle: OracleClient, workload: str) -> int:
         if not subject.can_queue():
             return 0
         subject.use_clock(True)
+        changes = Changes(sets, subject.operator.inputs)
         for _ in range(QUEUED_ROUNDS):
-            input_sets.refresh(sets, subject.operator.inputs)
+            changes.turn()
             verify_batch(subject, sets, oracle, [0, 1], subject.sample([0, 1])[1])
         subject.check_clock()
     except Fault as fault:
@@ -136,40 +170,41 @@ def verified_rounds(samples: int, least: int = MIN_VERIFIED, share: int = VERIFI
 
 
 def play_round(
-    order: list[Subject], candidate: Subject, sets: InputSets, oracle: OracleClient, times: WorkloadTimes, verify: bool
-) -> None:
-    """One sample of each subject on the same new inputs; verification waits until all have run."""
-    input_sets.refresh(sets, candidate.operator.inputs)
-    to_verify: tuple[list[int], Any] = ([], None)
+    order: list[Subject], candidate: Subject, sets: InputSets, times: WorkloadTimes, verify: bool
+) -> tuple[list[list[int]], list[int]]:
+    """One sample of each subject on the same new inputs; the candidate's outputs and the sets it was called on."""
+    pointers: list[list[int]] = []
+    own: list[int] = []
+    means = {}
     for subject in order:
         chosen = secrets.SystemRandom().sample(range(len(sets.specs)), times.calls[subject.label])
-        micros, pointers = subject.sample(chosen, verify and subject is candidate)
+        micros, found = subject.sample(chosen, verify and subject is candidate)
         times.samples_us[subject.label] += micros
+        means[subject.label] = sum(micros) / len(micros)
         if subject is candidate:
-            to_verify = (chosen, pointers)
-    if verify:
-        verify_batch(candidate, sets, oracle, *to_verify)
-        times.verified += 1
+            pointers, own = found, chosen
+    times.rounds.append(memo.Round(means))
+    return pointers, own
 
 
-def verify_batch(subject: Subject, sets: InputSets, oracle: OracleClient, chosen: list[int], pointers: Any) -> None:
-    """Outputs of the last call and of one chosen only now. The child has been stopped since it answered."""
-    if not isinstance(pointers, list) or len(pointers) != len(chosen):
-        raise Fault("protocol_error", "the kernel's process gave an answer of the wrong form", subject.worker.log())
-    picks = {len(chosen) - 1, secrets.randbelow(len(chosen))}
+def verify_batch(
+    subject: Subject,
+    sets: InputSets,
+    oracle: OracleClient,
+    chosen: list[int],
+    pointers: list[list[int]],
+    thorough: bool = False,
+) -> None:
+    """Outputs of the last call and of one chosen only now, or of many. The child has been stopped since it answered."""
+    more = min(len(chosen), THOROUGH_CALLS) if thorough else 1
+    picks = {len(chosen) - 1, *secrets.SystemRandom().sample(range(len(chosen)), more)}
     collected = []
-    spans: list[tuple[int, int]] = []
     for pick in sorted(picks):
         expected = oracle.expect(sets, chosen[pick])
-        if not isinstance(pointers[pick], list) or len(pointers[pick]) != len(expected.outputs):
+        if len(pointers[pick]) != len(expected.outputs):
             raise Fault("wrong_in_timed_call", "a timed call returned another number of outputs", subject.worker.log())
         ordered = by_position(pointers[pick], subject.output_names, expected.outputs)
         collected.append((expected, subject.collect(ordered, expected, chosen[pick])))
-        spans += [
-            (pointer, expected.specs[name]["span"])
-            for name, pointer in zip(expected.outputs, ordered, strict=True)
-            if expected.specs[name].get("span") and name not in expected.aliases
-        ]
     check_reuse(subject, [by_position(item, subject.output_names, expected.outputs) for item in pointers], expected)
     subject.check_finished()
     subject.check_untouched()
@@ -177,19 +212,19 @@ def verify_batch(subject: Subject, sets: InputSets, oracle: OracleClient, chosen
         check_results(subject, results, expected)
 
 
-def by_position(pointers: Any, names: Any, wanted: list[str]) -> Any:
+def by_position(pointers: list[int], names: list[str] | None, wanted: list[str]) -> list[int]:
     """Addresses in the order of the reference's outputs, where a mapping was returned in another."""
-    if not isinstance(names, list) or not isinstance(pointers, list) or sorted(map(str, names)) != sorted(wanted):
+    if names is None or sorted(names) != sorted(wanted):
         return pointers
     return [dict(zip(names, pointers, strict=False)).get(name, 0) for name in wanted]
 
 
-def check_reuse(subject: Subject, pointers: list[Any], expected: Expected) -> None:
+def check_reuse(subject: Subject, pointers: list[list[int]], expected: Expected) -> None:
     """All outputs of a batch are alive at its end, so no two calls may have returned the same memory."""
     for position, name in enumerate(expected.outputs):
         if not expected.specs[name].get("span") or name in expected.aliases or name in subject.operator.aliases:
             continue
-        seen = [item[position] for item in pointers if isinstance(item, list) and len(item) > position]
+        seen = [item[position] for item in pointers if len(item) > position]
         if len(set(seen)) < len(pointers):
             raise Fault("output_reused", f"{name}: timed calls returned the same memory again", subject.worker.log())
 

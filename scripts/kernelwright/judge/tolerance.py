@@ -38,6 +38,8 @@ EPS = {
     "float32": 2.0**-23,
     "float16": 2.0**-10,
     "bfloat16": 2.0**-7,
+    "complex64": 2.0**-23,  # of its real and imaginary parts
+    "complex128": 2.0**-52,
     "float8_e4m3fn": 2.0**-3,
     "float8_e4m3fnuz": 2.0**-3,
     "float8_e5m2": 2.0**-2,
@@ -50,9 +52,9 @@ def default(dtype: str) -> Limits:
     eps = EPS.get(dtype)
     if eps is None:
         return Limits(budget=1.0, rtol=0.0, floor=0.0, atol=0.0)
-    if dtype == "float64":
+    if dtype in ("float64", "complex128"):
         return Limits(budget=16.0, rtol=2.0**10 * eps, floor=eps)
-    if dtype == "float32":
+    if dtype in ("float32", "complex64"):
         return Limits(budget=8.0, rtol=2.0**6 * eps, floor=eps)
     return Limits(budget=2.0, rtol=(1.0 if dtype.startswith("float8") else 2.0) * eps, floor=eps / 4)
 

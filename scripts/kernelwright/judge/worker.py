@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import shutil
 import socket
@@ -14,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from kernelwright.errors import KernelwrightError
 from kernelwright.judge import protocol
 from kernelwright.judge.faults import Fault
 from kernelwright.judge.protocol import Channel, Closed, Malformed, TimedOut
@@ -24,7 +26,7 @@ PROFILER_NOISE = "USDT:"  # what torch's profiler prints of itself
 START_TIMEOUT_S = 120.0
 
 
-class JudgeBroken(RuntimeError):
+class JudgeBroken(KernelwrightError):
     """The judge's own processes do not work; nothing can be said about a kernel."""
 
 
@@ -37,7 +39,7 @@ class Zygote:
         package_parent = str(Path(__file__).resolve().parents[2])
         path = os.pathsep.join(filter(None, [package_parent, os.environ.get("PYTHONPATH")]))
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "kernelwright.judge.zygote", str(theirs.fileno())],
+            [sys.executable, "-m", "kernelwright.judge.zygote", str(theirs.fileno()), self.root],
             pass_fds=[theirs.fileno()],
             # OpenMP threads that wait give their core away after some 10 us: on a busy machine, longer spinning makes a
             # parallel region cost whole time slices, and that noise hides real differences.
@@ -126,7 +128,9 @@ class Worker:
 
     def ask(self, message: dict[str, Any], timeout_s: float, fds: tuple[int, ...] = ()) -> dict[str, Any]:
         """Question and answer with the child running only in between. Raises Fault when it crashes, hangs or raises."""
-        return self.ask_fds(message, timeout_s, fds)[0]
+        reply, got = self.ask_fds(message, timeout_s, fds)
+        protocol.close_all(got)
+        return reply
 
     def ask_fds(
         self, message: dict[str, Any], timeout_s: float, fds: tuple[int, ...] = ()
@@ -148,11 +152,12 @@ class Worker:
         try:
             self.channel.send_bytes(data)
             processes.resume(self.pid)
-            reply, _ = self.channel.receive(timeout_s)
+            reply, got = self.channel.receive(timeout_s)
         except (Closed, TimedOut, Malformed) as error:
             raise self._fault(error, {"op": "batch"}, timeout_s) from None
         elapsed = time.perf_counter_ns() - start
         self.stop()
+        protocol.close_all(got)
         return self._checked(reply), elapsed
 
     def post(self, message: dict[str, Any]) -> None:
@@ -170,7 +175,7 @@ class Worker:
         processes.resume(self.pid)
         try:
             self.channel.send(message)
-            return self._checked(self.channel.receive(limit_s)[0])
+            return self._answer(limit_s)
         except TimedOut:
             return None
         except (Closed, Malformed) as error:
@@ -179,9 +184,18 @@ class Worker:
     def finish(self, message: dict[str, Any], limit_s: float) -> dict[str, Any]:
         """The answer to a question that was begun."""
         try:
-            return self._checked(self.channel.receive(limit_s)[0])
+            return self._answer(limit_s)
         except (Closed, TimedOut, Malformed) as error:
             raise self._fault(error, message, limit_s) from None
+
+    def _answer(self, limit_s: float) -> dict[str, Any]:
+        reply, got = self.channel.receive(limit_s)
+        protocol.close_all(got)
+        return self._checked(reply)
+
+    def others(self) -> list[int]:
+        """Processes that the child has started, also those that it has sent away from itself."""
+        return [pid for pid in processes.descendants(self.supervisor) if pid != self.pid]
 
     def stop(self) -> None:
         """After this nothing in the process runs, its threads included."""
@@ -192,7 +206,7 @@ class Worker:
         """Copy out of the child's memory. Raises Fault when the address is not the child's."""
         try:
             linux.read_memory(self.pid, address, target, size)
-        except OSError as error:
+        except (OSError, ctypes.ArgumentError) as error:
             raise Fault(
                 "protocol_error", f"an output lies at an address that cannot be read ({error})", self.log()
             ) from None
@@ -223,7 +237,8 @@ class Worker:
     def _unasked(self) -> None:
         if self.channel.pending():
             try:
-                reply, _ = self.channel.receive(1.0)
+                reply, got = self.channel.receive(1.0)
+                protocol.close_all(got)
             except (Closed, TimedOut, Malformed) as error:
                 raise self._fault(error, {"op": "wait"}, 1.0) from None
             self._ended(reply)
@@ -234,17 +249,15 @@ class Worker:
             raise Fault("protocol_error", "the kernel's process gave an answer of the wrong form", self.log())
         self._ended(reply)
         if "error" in reply:
-            reason = "compile_error" if reply.get("compile") else "raised"
-            raise Fault(
-                reason,
-                f"the kernel raised {str(reply['error'])[:300]}",
-                f"{reply.get('text', '')}\n{self.log()}"[:LOG_CHARS],
-            )
+            said, text = (reply[key] if isinstance(reply.get(key), str) else "" for key in ("error", "text"))
+            reason = "compile_error" if reply.get("compile") is True else "raised"
+            sentence = f"the kernel raised {said[:300] or 'an error without a text'}"
+            raise Fault(reason, sentence, f"{text}\n{self.log()}"[:LOG_CHARS])
         return reply
 
     def _ended(self, reply: Any) -> None:
         if isinstance(reply, dict) and "exit" in reply:
-            code = reply["exit"]
+            code = reply["exit"] if isinstance(reply["exit"], int) and abs(reply["exit"]) < 1 << 32 else "unknown"
             how = f"with signal {-code}" if isinstance(code, int) and code < 0 else f"with exit code {code}"
             raise Fault("crashed", f"the kernel's process ended {how} before it answered", self.log())
 

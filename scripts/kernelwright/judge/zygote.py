@@ -9,6 +9,7 @@ import contextlib
 import gc
 import importlib.util
 import os
+import shutil
 import signal
 import socket
 import sys
@@ -21,7 +22,10 @@ ROLES = ("candidate", "contender", "oracle")
 
 
 def main(argv: list[str] | None = None) -> int:
-    """`python -m kernelwright.judge.zygote FD`: FD is a Unix socket to the service."""
+    """`python -m kernelwright.judge.zygote FD [FOLDER]`: FD is a Unix socket to the service.
+
+    FOLDER is removed at the end, for a service that was killed cannot do it.
+    """
     arguments = sys.argv[1:] if argv is None else argv
     control = Channel(socket.socket(fileno=int(arguments[0])))
     warm_up()
@@ -31,6 +35,8 @@ def main(argv: list[str] | None = None) -> int:
         control.send({"ready": True})
         fork_on_request(control)
     except Closed:
+        for folder in arguments[1:]:
+            shutil.rmtree(folder, ignore_errors=True)
         return 0
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from kernelwright.judge.arena import Arena
-from kernelwright.judge.child import Harness, facts, names, pointers
+from kernelwright.judge.child import Harness, facts, names, pointers, resolved
 from kernelwright.judge.cuda import driver, native
 from kernelwright.judge.cuda.memory import CudaArena, view_at
 
@@ -126,7 +126,7 @@ class CudaHarness(Harness):
             self.held = []
         poison = message["poison"]
         self.heap.heap_poison(-1 if poison is None else poison)
-        result = self._invoke(self.sets[message["set"]])
+        result = resolved(self._invoke(self.sets[message["set"]]))
         self.held.append(result)
         self.settle()
         return {"outputs": facts(result), "made": self._made() if poison is not None else []}
@@ -156,7 +156,7 @@ class CudaHarness(Harness):
         for index in message["sets"]:
             self.memset(address, mark, words, None)
             self.write(None, self.counter, mark + 1, 0)
-            held.append(function(sets[index]))
+            held.append(resolved(function(sets[index])))
             mark += 2
             self.write(None, self.counter, mark, 0)
         self.record_all(self.context, self.joined)

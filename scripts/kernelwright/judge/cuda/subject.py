@@ -17,6 +17,7 @@ from typing import Any
 
 import torch
 
+from kernelwright.judge import answers
 from kernelwright.judge.arena import Arena, Spec
 from kernelwright.judge.cuda import kernels, native
 from kernelwright.judge.cuda.harness import CONTROL_BYTES, COUNTER, FLUSH_SHARE, GATE
@@ -200,8 +201,9 @@ class CudaSubject(Subject):
             if found is None:
                 continue
             reply, stamps = found
-            calls, pointers = timed_calls(stamps, FLUSH_FACTOR * self.floor[1] + FLUSH_SLACK_NS), reply.get("pointers")
-            self.output_names = reply.get("names")
+            calls = timed_calls(stamps, FLUSH_FACTOR * self.floor[1] + FLUSH_SLACK_NS)
+            with self.answered():
+                pointers, self.output_names = answers.pointers(reply, len(chosen)), answers.names(reply)
             self.seen = None
             if verify:
                 self._look_at_last(pointers)
