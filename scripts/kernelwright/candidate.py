@@ -20,10 +20,10 @@ from kernelwright.agents.base import BLOCKED, CANDIDATE_READY, FAILED, EpisodeCo
 def judge_call(ctx: EpisodeContext, operator_dir: Path) -> JudgeCall:
     """The judge as agents of this episode may call it: against the incumbent, on workloads of the bucket."""
 
-    def call(kernel: Path, workloads: tuple[str, ...], samples: int, seeds: int) -> dict[str, Any]:
+    def call(kernel: Path, workloads: tuple[str, ...], samples: int, seeds: int, depth: str = "race") -> dict[str, Any]:
         against = ctx.incumbent_file
         request = judging.request(
-            ctx.specs, ctx.config, operator_dir, kernel, workloads, against=against, depth="race", seeds=seeds
+            ctx.specs, ctx.config, operator_dir, kernel, workloads, against=against, depth=depth, seeds=seeds
         )
         verdict, _ = judging.evaluate(replace(request, samples=samples))
         return verdict
@@ -49,9 +49,11 @@ def _no_tokens() -> dict[str, Any]:
 
 
 def kernel_text(ctx: EpisodeContext, outcome: Outcome) -> str:
-    """What is handed in: the kernel file, or one comment line when the session left none."""
-    if outcome.outcome == CANDIDATE_READY and ctx.kernel_file is not None and ctx.kernel_file.is_file():
-        return ctx.kernel_file.read_text()
+    """What is handed in: the kernel file, or one comment line when the session left none. A link is no kernel: it could
+    lead to a file that the agent could not read itself."""
+    file = ctx.kernel_file
+    if outcome.outcome == CANDIDATE_READY and file is not None and file.is_file() and not file.is_symlink():
+        return file.read_text()
     return f"# no candidate: {outcome.outcome}: {' '.join(outcome.note.split())}\n"
 
 
@@ -62,6 +64,8 @@ def write_session(folder: Path, agent_name: str, ctx: EpisodeContext, outcome: O
     lines = [json.dumps(entry, default=str) for entry in outcome.log]
     artifacts.write_text(folder / "session.jsonl", "".join(line + "\n" for line in lines))
     body = {"agent": agent_name, "outcome": outcome.outcome, "note": outcome.note, "usage": outcome.usage}
+    if outcome.handoff is not None:
+        body["handoff"] = outcome.handoff
     digest = artifacts.sha256_file(folder / "kernel.py")
     artifacts.write(folder / "usage.json", "usage", body, agent=agent_name, kernel_sha256=digest)
 

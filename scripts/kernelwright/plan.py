@@ -12,6 +12,7 @@ from typing import Any
 from kernelwright import agents, artifacts, cli
 from kernelwright.agents import context
 from kernelwright.agents.base import EpisodeContext, unknown_usage
+from kernelwright.agents.tools import wiki
 from kernelwright.errors import InputError, KernelwrightError
 from kernelwright.knowledge.wiki import cite
 
@@ -39,9 +40,25 @@ def check_evidence(plan: Mapping[str, Any], profile: Mapping[str, Any]) -> None:
             )
 
 
+def check_cited(plan: Mapping[str, Any]) -> None:
+    """A model's plan cites at least one metric, and only wiki cards that there are. Raises InputError."""
+    if not plan["evidence"]:
+        raise InputError("plan: evidence: [] is empty; at least one metric of the profile is expected")
+    known = wiki.cards()
+    if not isinstance(plan["wiki"], list):
+        raise InputError("plan: wiki: a list of card ids is expected, [] when none fits")
+    for card in plan["wiki"]:
+        if card not in known:
+            raise InputError(
+                f"plan: wiki: {card!r}: there is no such card; `./kernelwright tool wiki WORDS` finds them"
+            )
+
+
 def _same(given: float | None, known: float | None) -> bool:
     if given is None or known is None:
         return given is known
+    if isinstance(given, bool) or not isinstance(given, int | float):
+        return False
     return math.isclose(given, known, rel_tol=RELATIVE_TOLERANCE, abs_tol=1e-12)
 
 
@@ -73,7 +90,8 @@ def make(ctx: EpisodeContext, agent_name: str, where: Path) -> dict[str, Any]:
         return body
     except KernelwrightError as error:
         print(f"plan: blocked: {error}", file=sys.stderr)
-        return {**head, **blocked(str(error), agent_name, usage)}
+        spent = getattr(error, "usage", usage)  # sessions that left no plan have spent something all the same
+        return {**head, **blocked(str(error), agent_name, spent)}
 
 
 def markdown(plan: Mapping[str, Any]) -> str:

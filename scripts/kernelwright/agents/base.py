@@ -11,8 +11,8 @@ from kernelwright.paths import Campaign
 
 CANDIDATE_READY, PIVOT, BLOCKED, FAILED = "candidate_ready", "pivot", "blocked", "failed"
 
-# Judge as an agent may call it: (kernel file, workload ids, samples, seeds) -> verdict body.
-JudgeCall = Callable[[Path, tuple[str, ...], int, int], dict[str, Any]]
+# Judge as an agent may call it: (kernel file, workload ids, samples, seeds, depth="race") -> verdict body.
+JudgeCall = Callable[..., dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -45,12 +45,13 @@ class EpisodeContext:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a session ended; `log` becomes session.jsonl, one JSON object a line."""
+    """How a session ended; `log` becomes session.jsonl, one JSON object a line; `handoff` is what the session left."""
 
     outcome: str
     note: str = ""
     usage: dict[str, Any] = field(default_factory=dict)
     log: list[dict[str, Any]] = field(default_factory=list)
+    handoff: dict[str, Any] | None = None
 
 
 class Agent(Protocol):

@@ -1,7 +1,7 @@
 """Any program as an agent: it edits the kernel file in its worktree; how it does that is its own business.
 
 It gets the prompt on stdin and in the file $KERNELWRIGHT_PROMPT, and KERNELWRIGHT_KERNEL (the file to edit),
-KERNELWRIGHT_WORKTREE, _OPERATOR, _OPERATOR_DIR, _FRAMEWORK, _PLATFORM, _MODE, _BUCKET, _VERSION and _STEP (plan or
+KERNELWRIGHT_WORKTREE, _OPERATOR, _OPERATOR_DIR (not in production mode, which hides sizes), _FRAMEWORK, _PLATFORM, _MODE, _BUCKET, _VERSION and _STEP (plan or
 candidate). In the plan step it may leave plan.json in its folder; otherwise a mechanical plan that cites the top
 bottleneck stands in.
 """
@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kernelwright.agents import processes, prompt
+from kernelwright.agents import disguise, processes, prompt
 from kernelwright.agents.base import CANDIDATE_READY, FAILED, EpisodeContext, Outcome, unknown_usage
 from kernelwright.errors import InputError
 
@@ -37,13 +37,14 @@ def settings(ctx: EpisodeContext) -> tuple[list[str], float]:
 
 def environment(ctx: EpisodeContext, step: str, folder: Path, prompt_file: Path, kernel: Path) -> dict[str, str]:
     specs = ctx.specs
+    operator = {} if specs["mode"] == "production" else {"KERNELWRIGHT_OPERATOR_DIR": str(ctx.operator.source)}
     return {
         **os.environ,
+        **operator,
         "KERNELWRIGHT_PROMPT": str(prompt_file),
         "KERNELWRIGHT_KERNEL": str(kernel),
         "KERNELWRIGHT_WORKTREE": str(folder),
         "KERNELWRIGHT_OPERATOR": str(specs["operator"]["name"]),
-        "KERNELWRIGHT_OPERATOR_DIR": str(ctx.operator.source),
         "KERNELWRIGHT_FRAMEWORK": str(specs["framework"]),
         "KERNELWRIGHT_PLATFORM": str(specs["platform"]["name"]),
         "KERNELWRIGHT_MODE": str(specs["mode"]),
@@ -111,6 +112,14 @@ def written_plan(path: Path) -> dict[str, Any] | None:
     return {key: body[key] for key in PLAN_KEYS}
 
 
+def revealed(body: dict[str, Any] | None, ctx: EpisodeContext) -> dict[str, Any] | None:
+    """The plan with the metrics' real names, where production mode showed others."""
+    if body is None or not isinstance(body["evidence"], list):
+        return body
+    entries = [entry for entry in body["evidence"] if isinstance(entry, dict)]
+    return {**body, "evidence": disguise.revealed_evidence(entries, ctx, disguise.names_of(ctx))}
+
+
 class CommandAgent:
     """Runs `agents.command.argv`, once to plan and once to write a candidate."""
 
@@ -124,7 +133,7 @@ class CommandAgent:
             prompt_file = folder / "prompt.md"
             prompt_file.write_text(text)
             session = run(argv, folder, text, environment(ctx, "plan", folder, prompt_file, kernel), timeout_s)
-            body = written_plan(folder / "plan.json") or mechanical_plan(ctx)
+            body = revealed(written_plan(folder / "plan.json"), ctx) or mechanical_plan(ctx)
         usage = unknown_usage(session["wall_s"])
         return {"status": "planned", "blocker": None, "dropout": ctx.dropped_hypotheses, **body, "usage": usage}
 
@@ -132,6 +141,8 @@ class CommandAgent:
         argv, timeout_s = settings(ctx)
         if ctx.worktree is None or ctx.kernel_file is None:
             raise ValueError("the candidate step needs a worktree")
+        if ctx.specs["mode"] == "production":
+            disguise.hide_files(ctx.worktree)
         before = ctx.kernel_file.read_text() if ctx.kernel_file.is_file() else ""
         text = prompt.render(ctx, "candidate", plan)
         with tempfile.TemporaryDirectory(prefix="kernelwright-prompt-") as name:

@@ -49,12 +49,21 @@ SPECS = {
 }
 
 
+SESSION = {
+    "episode": "fast", "trials": 3, "goal_speedup": 1.5, "wall_s": 120.0, "idle_s": 60.0, "turns": 50, "tokens": None,
+    "cost_usd": None, "resumes": 2, "retries": 1, "retry_wait_s": 0.0, "model": None, "effort": None,
+    "isolation": "none", "mcp": False, "reviewers": [],
+}  # fmt: skip
+
+
 def config(**command: Any) -> dict[str, Any]:
     return {
+        "stop": {"token_budget": None},
         "judge": {"samples": 10, "seeds": 3, "min_improvement": 0.02},
         "agents": {
             "search": {"trials": 4, "finalists": 2, "seed": 0, "dropout_after": 2},
             "command": {"argv": [], "timeout_s": 20, **command},
+            "session": dict(SESSION),
         },
     }
 
@@ -62,6 +71,7 @@ def config(**command: Any) -> dict[str, Any]:
 def context(folder: Path, **changes: Any) -> EpisodeContext:
     campaign = Campaign(folder / "results", "tiny", "cpu", "cpp", "leaderboard")
     artifacts.write_text(campaign.baseline / "kernel.py", "# incumbent\n")
+    artifacts.write_text(campaign.specs, "{}\n")
     (folder / "operator").mkdir(exist_ok=True)
     (folder / "operator" / "reference.py").write_text("class Model: ...\n")
     operator = SimpleNamespace(

@@ -135,7 +135,7 @@ def test_the_prompt_has_the_facts_and_the_rules(tmp_path):
 
 
 def test_agents_are_found_by_name():
-    with pytest.raises(InputError, match="allowed: command, search"):
+    with pytest.raises(InputError, match="allowed: api, claude, codex, command, pi, qodercli, search"):
         agents.get("oracle")
 
 

@@ -1,0 +1,121 @@
+"""Walls around a CLI, by bubblewrap: it sees its folder, its own state and the system's programs, nothing else.
+
+What an agent must not see is simply not mounted: results of campaigns, operators with their workloads, the judge's
+socket, the user's home. Devices are not mounted either: a kernel is run by the judge. The network stays, since the
+model is behind it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kernelwright import paths
+from kernelwright.errors import InputError
+
+SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/opt", "/nix", "/run/systemd/resolve", "/snap")
+PREFERENCES = ("auto", "required", "none")
+
+
+@dataclass(frozen=True)
+class Walls:
+    """`prefix` goes before the command; `record` is kept in the session's record."""
+
+    prefix: list[str]
+    record: dict[str, Any]
+
+
+def works() -> bool:
+    """Whether bubblewrap is here and this machine lets it make namespaces."""
+    program = shutil.which("bwrap")
+    if program is None:
+        return False
+    command = [program, "--ro-bind", "/", "/", "--unshare-pid", "--proc", "/proc", "--dev", "/dev", "true"]
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+def program_folder(program: str, search: str | None) -> list[Path]:
+    """Folders that a program needs to run: where its link lies and where it leads, up to its node_modules."""
+    found = shutil.which(program, path=search)
+    if found is None:
+        return []
+    link, real = Path(found).absolute(), Path(found).resolve()
+    folders = [link.parent, real.parent]
+    for parent in real.parents:
+        if parent.name == "node_modules":
+            folders.append(parent)  # the outermost one comes last
+    return folders
+
+
+def readable(program: str, environment: Mapping[str, str]) -> list[Path]:
+    """Folders outside the system's that are mounted read-only: the CLI, Node, Python, this package and the wiki."""
+    search = environment.get("PATH")
+    found = [*program_folder(program, search), *program_folder("node", search)]
+    node = shutil.which("node", path=search)
+    if node is not None and Path(node).resolve().parent.name == "bin":
+        found.append(Path(node).resolve().parent.parent)
+    found += [Path(sys.prefix), Path(sys.base_prefix), Path(sys.executable).resolve().parent]
+    found += [Path(__file__).resolve().parents[1] / "tools", paths.project_root() / "gpu-wiki"]
+    return [folder for folder in dict.fromkeys(found) if folder.exists() and not _in_system(folder)]
+
+
+def _in_system(folder: Path) -> bool:
+    return any(folder == Path(root) or Path(root) in folder.parents for root in SYSTEM)
+
+
+def bubblewrap(
+    program: str, writable: Sequence[Path], state: Sequence[Path], private: Path, environment: Mapping[str, str]
+) -> list[str]:
+    """The command line before the CLI's. `writable`: its folder; `state`: files of its login, mounted where they are."""
+    words = ["bwrap", "--die-with-parent", "--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts",
+             "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"]  # fmt: skip
+    home = environment.get("HOME")
+    if home:
+        words += ["--tmpfs", home]
+    for folder in SYSTEM:
+        words += ["--ro-bind-try", folder, folder]
+    for path in readable(program, environment):
+        words += ["--ro-bind", str(path), str(path)]
+    for path in state:
+        if path.exists():
+            words += ["--bind", str(path), str(path)]
+    words += ["--ro-bind", str(private), str(private)]
+    for path in writable:
+        words += ["--bind", str(path), str(path)]
+    return [*words, "--chdir", str(writable[0]), "--"]
+
+
+def walls(
+    preference: str, program: str, writable: Sequence[Path], state: Sequence[Path], private: Path,
+    environment: Mapping[str, str],
+) -> Walls:  # fmt: skip
+    """Walls by preference: auto (bubblewrap where it works), required, none. Raises InputError when required and absent."""
+    if preference not in PREFERENCES:
+        raise InputError(f"config: agents.session.isolation: {preference!r}; allowed: {', '.join(PREFERENCES)}")
+    if preference == "none":
+        return Walls([], {"level": "none", "missing": ["bubblewrap: switched off"]})
+    if not works():
+        if preference == "required":
+            raise InputError("config: agents.session.isolation: required, but bubblewrap does not work on this machine")
+        return Walls([], {"level": "none", "missing": ["bubblewrap: not on this machine"]})
+    for path in state:
+        if not path.suffix and not path.exists():
+            path.mkdir(parents=True, mode=0o700)
+    prefix = bubblewrap(program, writable, state, private, environment)
+    return Walls(prefix, {"level": "bubblewrap", "missing": []})
+
+
+def state_paths(names: Sequence[str], environment: Mapping[str, str]) -> list[Path]:
+    """The CLI's state below HOME, and the folders that variables of its own name."""
+    home = Path(environment.get("HOME") or os.path.expanduser("~"))
+    found = [home / name for name in names]
+    for variable in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "PI_CODING_AGENT_DIR"):
+        if environment.get(variable):
+            found.append(Path(environment[variable]))
+    return found

@@ -1,0 +1,1 @@
+"""Tools that the supervisor of a session owns: the judge, the compiler, the profile, the wiki, the memory."""

@@ -1,0 +1,190 @@
+"""Sessions of the real CLIs against a scripted model: what they spent, how they fail, what is left of them."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from kernelwright import agents, artifacts
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from fake_model import clients
+from fake_model.server import FakeModel, Fault, Server
+
+spec = importlib.util.spec_from_file_location(
+    "context_files", Path(__file__).parents[1] / "unit" / "agents" / "context_files.py"
+)
+files = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(files)
+
+pytestmark = pytest.mark.slow
+CLIS = ("claude", "codex", "pi", "api")
+HANDOFF = {"outcome": "candidate_ready", "summary": "one pass", "journal": [{"idea": "fuse", "result": "faster"}]}
+PLAN = {"hypothesis": "h", "change": "c", "category": "fusion"}
+CANDIDATE = [
+    {"write": ["b00.py", "# faster\n"]},
+    {"judge": "b00.py"},
+    {"write": ["handoff.json", json.dumps(HANDOFF) + "\n"]},
+    {"text": "DONE"},
+]
+GOOD_PLAN = {
+    "hypothesis": "idle cores", "category": "parallelism", "wiki": [], "change": "use all threads", "predicted_gain": 1.5,
+    "evidence": [{"metric": "parallel_efficiency", "value": 0.5, "unit": "ratio"}],
+}  # fmt: skip
+SCRIPTS = {
+    "Write a faster kernel": CANDIDATE,
+    "Plan the next version": [{"write": ["plan.json", json.dumps(GOOD_PLAN) + "\n"]}, {"text": "DONE"}],
+    "not complete": [{"write": ["handoff.json", json.dumps(HANDOFF) + "\n"]}, {"text": "DONE"}],
+}
+
+
+@pytest.fixture(scope="session")
+def clis(tmp_path_factory):
+    given = os.environ.get(clients.FOLDER)
+    return Path(given) if given else tmp_path_factory.mktemp("clis")
+
+
+def verdict(kernel, *_):
+    """A judge with fixed answers."""
+    good = "faster" in Path(kernel).read_text()
+    timing = {"geomean": {"incumbent": {"value": 2.0, "low": 1.9, "high": 2.1}}, "workloads": {}}
+    return {"status": "accepted" if good else "rejected", "reason": None if good else "wrong_values", "stage": None,
+            "sentence": "A sentence.", "timing": timing if good else None, "correctness": {"workloads": {}}, "log": ""}  # fmt: skip
+
+
+class World:
+    """One CLI, a fake model, an episode."""
+
+    def __init__(self, name, tmp_path, monkeypatch, clis, faults=(), scripts=SCRIPTS, **session):
+        self.name, self.model = name, FakeModel(dict(scripts), list(faults))
+        self.server = Server(self.model)
+        url = self.server.__enter__()
+        self.home = tmp_path / "home"
+        for key, value in clients.variables(name, url, self.home, clis).items():
+            monkeypatch.setenv(key, value)
+        self.ctx = files.context(tmp_path, judge=verdict)
+        self.ctx.config["agents"]["session"].update(session)
+        self.agent = agents.get(name)
+
+    def candidate(self):
+        return self.agent.candidate(self.ctx, PLAN)
+
+    @property
+    def records(self):
+        folder = self.ctx.campaign.version_dir("b00", 1) / "sessions"
+        return [artifacts.read(path, "session") for path in sorted(folder.glob("*-*.json"))]
+
+    def written(self):
+        """Everything that lies below the campaign, as one text."""
+        return "\n".join(
+            path.read_text(errors="replace") for path in self.ctx.campaign.root.rglob("*") if path.is_file()
+        )
+
+
+@pytest.fixture
+def world(tmp_path, monkeypatch, clis):
+    made = []
+
+    def make(name, **facts):
+        made.append(World(name, tmp_path, monkeypatch, clis, **facts))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.server.__exit__()
+
+
+def assert_billed(usage, model):
+    billed = model.total()
+    assert (usage["input_tokens"], usage["cached_input_tokens"], usage["output_tokens"]) == (
+        billed["input"], billed["cached"], billed["output"],
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CLIS)
+def test_a_session_edits_asks_the_judge_and_hands_over(world, name):
+    one = world(name)
+    outcome = one.candidate()
+    assert (outcome.outcome, outcome.note) == ("candidate_ready", "one pass"), outcome
+    assert one.ctx.kernel_file.read_text() == "# faster\n"
+    assert outcome.usage["trials"] == 1 and outcome.usage["sessions"] == 1 and outcome.usage["complete"]
+    assert_billed(outcome.usage, one.model)
+    assert one.records[0]["state"] == "ended" and one.records[0]["error"] is None
+    assert "secret-" not in one.written() + json.dumps(outcome.log)
+
+
+@pytest.mark.parametrize("name", CLIS)
+def test_a_plan_that_cites_the_evidence_is_taken(world, name):
+    one = world(name)
+    plan = one.agent.plan(one.ctx)
+    assert (plan["status"], plan["hypothesis"], plan["predicted_gain"]) == ("planned", "idle cores", 1.5)
+    assert_billed(plan["usage"], one.model)
+
+
+@pytest.mark.parametrize("name", CLIS)
+def test_an_incomplete_handoff_is_resumed_and_both_runs_are_counted_once(world, name):
+    scripts = {**SCRIPTS, "Write a faster kernel": [*CANDIDATE[:2], {"text": "I forgot the handoff."}]}
+    scripts = {"not complete": scripts.pop("not complete"), **scripts}  # the latest prompt may have both markers
+    one = world(name, scripts=scripts)
+    outcome = one.candidate()
+    assert (outcome.outcome, outcome.usage["sessions"]) == ("candidate_ready", 2), outcome
+    assert_billed(outcome.usage, one.model)
+    first, second = one.records
+    if one.agent.adapter.RESUMES:
+        assert second["resumes"] == 1 and first["session_id"] == second["session_id"]
+
+
+# What the CLI or its server says -> the kind it is known by; "network" for answers that broke.
+FAULTS = {
+    "500": "server", "429": "rate_limit", "401": "auth", "malformed": "network", "drop": "network",
+    "overflow": "context_overflow",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("name", CLIS)
+def test_each_failure_is_named_and_what_was_spent_before_it_is_known(world, name, fault):
+    kind = "overflow_openai" if fault == "overflow" and name in ("codex", "api") else fault
+    one = world(name, faults=[Fault(kind, first=1)], retries=0)
+    outcome = one.candidate()
+    assert outcome.outcome == "failed", outcome
+    assert outcome.note.startswith(FAULTS[fault]), outcome.note
+    assert_billed(outcome.usage, one.model)
+    assert one.records[0]["complete"] is (FAULTS[fault] != "network" or name == "claude")
+    assert "secret-" not in one.written() + json.dumps(outcome.log)
+
+
+@pytest.mark.parametrize("name", CLIS)
+def test_a_failure_that_passes_is_tried_again(world, name):
+    times = 10 if name == "pi" else 3 if name == "api" else 1 if name == "codex" else 2
+    one = world(name, faults=[Fault("500", first=0, times=times)], retries=2)
+    outcome = one.candidate()
+    assert outcome.outcome == "candidate_ready", outcome
+    assert_billed(outcome.usage, one.model)
+
+
+@pytest.mark.parametrize("name", CLIS)
+def test_a_server_that_hangs_is_left_after_the_idle_limit(world, name):
+    one = world(name, faults=[Fault("hang", first=1)], retries=0, idle_s=4.0)
+    outcome = one.candidate()
+    assert outcome.note.startswith("idle"), outcome.note
+    assert_billed(outcome.usage, one.model)
+    assert not outcome.usage["complete"]
+
+
+@pytest.mark.parametrize("name", CLIS)
+def test_a_token_budget_ends_the_session_and_keeps_what_the_judge_accepted(world, name):
+    endless = [*CANDIDATE[:2], *[{"run": "sleep 0.5"}] * 500]
+    if name == "api":
+        endless = [*CANDIDATE[:2], *[{"write": ["notes.txt", "on\n"]}] * 500]
+    one = world(name, scripts={"Write a faster kernel": endless}, tokens=2500, turns=None)
+    outcome = one.candidate()
+    assert outcome.outcome == "candidate_ready", outcome
+    assert "trial 1 of a session that ended early (token_budget" in outcome.note
+    assert outcome.usage["input_tokens"] + outcome.usage["output_tokens"] > 2500
+    assert one.records[0]["error"]["kind"] == "token_budget"
