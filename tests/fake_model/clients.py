@@ -49,6 +49,8 @@ def settings(name: str, url: str, home: Path, retries: int = 0) -> dict[str, Any
         return {"model": "fake", "args": args, "env": {**env, "FAKE_API_KEY": "secret-openai"}}
     if name == "pi":
         write_pi_models(home, url)
+        retry = {"enabled": retries > 0, "maxRetries": retries, "baseDelayMs": 100}
+        (home / ".pi" / "agent" / "settings.json").write_text(json.dumps({"retry": retry}))
         return {"model": "fake", "provider": "fake", "env": {**env, "FAKE_API_KEY": "secret-pi", "PI_OFFLINE": "1"}}
     if name == "api":
         return {

@@ -9,7 +9,7 @@ from typing import Any
 from kernelwright.agents.sessions.adapter import Adapter, Launch, jsonl
 from kernelwright.agents.sessions.coding import CodingAgent
 from kernelwright.agents.sessions.reader import Reader
-from kernelwright.agents.sessions.record import Tokens, failure
+from kernelwright.agents.sessions.record import NETWORK, Tokens, failure
 
 
 def tokens_of(usage: Mapping[str, Any]) -> Tokens:
@@ -37,9 +37,10 @@ class CodexReader(Reader):
             self.finished, self.failure = True, None
             self.tokens = tokens_of(event.get("usage") or {})
         elif kind == "turn.failed":
-            self.finished, self.complete = True, False
+            self.finished = True
             self.failure = failure(str((event.get("error") or {}).get("message")))
-        elif kind == "error" and "reconnecting" in str(event.get("message")).lower():
+            self.complete = self.complete and self.failure.kind != NETWORK
+        elif kind == "error" and failure(str(event.get("message"))).kind == NETWORK:
             self.complete = False  # what the broken stream cost is not told
 
     def item(self, item: dict[str, Any], completed: bool) -> None:
@@ -82,19 +83,21 @@ class Codex(Adapter):
         return CodexReader()
 
     def recovered(self, session_id: str | None, environment: Mapping[str, str], folder: Path) -> Tokens | None:
-        """The last sum in $CODEX_HOME/sessions/*/*/*/rollout-*-<id>.jsonl."""
+        """The last sum in $CODEX_HOME/sessions/*/*/*/rollout-*-<id>.jsonl. A token_usage_record is of an answer; the
+        token_count events beside it are estimates after a context overflow, and count where there is no record."""
         root = Path(environment.get("CODEX_HOME") or Path(environment["HOME"]) / ".codex")
         found = list((root / "sessions").glob(f"*/*/*/rollout-*-{session_id}.jsonl")) if session_id else []
         if not found:
             return None
-        usage: Mapping[str, Any] = {}
+        answers: Mapping[str, Any] = {}
+        counts: Mapping[str, Any] = {}
         for line in jsonl(found[0]):
             body = line.get("payload") or {}
             if line.get("type") == "token_usage_record":
-                usage = body.get("thread_token_usage") or usage
+                answers = body.get("thread_token_usage") or answers
             elif line.get("type") == "event_msg" and body.get("type") == "token_count":
-                usage = (body.get("info") or {}).get("total_token_usage") or usage
-        return tokens_of(usage)
+                counts = (body.get("info") or {}).get("total_token_usage") or counts
+        return tokens_of(answers or counts)
 
 
 AGENT = CodingAgent(Codex())

@@ -25,7 +25,7 @@ BY_TEXT = (
     (AUTH, r"\b40[13]\b|unauthori[sz]ed|authentication|invalid.{0,12}api.?key|not logged in|please (run /)?login"),
     (RATE_LIMIT, r"\b429\b|rate.?limit|too many requests"),
     (NETWORK, r"malformed|disconnected|stream ended|stream closed|connection|econn|\benotfound|fetch failed|network"
-              r"|timed? ?out|unexpected (token|end)|not valid json|json parse"),
+              r"|timed? ?out|unexpected (token|end)|not valid json|json parse|jsondecodeerror"),
     (SERVER, r"\b5\d\d\b|overloaded|high demand|internal (server )?error|service unavailable"),
     (REQUEST, r"\b4\d\d\b|invalid.?request"),
 )  # fmt: skip
