@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import os
+import signal
+import subprocess
 import sys
+import time
 from pathlib import Path
 
+import psutil
 import pytest
 from kernelwright import agents, artifacts
+from kernelwright.agents.sessions import isolation
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -68,6 +74,7 @@ class World:
         for key, value in clients.variables(name, url, self.home, clis).items():
             monkeypatch.setenv(key, value)
         self.ctx = files.context(tmp_path, judge=verdict)
+        session.setdefault("isolation", "none")
         self.ctx.config["agents"]["session"].update(session)
         self.agent = agents.get(name)
 
@@ -188,3 +195,104 @@ def test_a_token_budget_ends_the_session_and_keeps_what_the_judge_accepted(world
     assert "trial 1 of a session that ended early (token_budget" in outcome.note
     assert outcome.usage["input_tokens"] + outcome.usage["output_tokens"] > 2500
     assert one.records[0]["error"]["kind"] == "token_budget"
+
+
+needs_bubblewrap = pytest.mark.skipif(not isolation.works(), reason="bubblewrap does not work here")
+
+
+@needs_bubblewrap
+@pytest.mark.parametrize("name", CLIS)
+def test_behind_walls_the_session_works_and_sees_neither_results_nor_operators(world, name, tmp_path):
+    one = world(name, isolation="required")
+    secret = one.ctx.campaign.root / "expected.txt"
+    secret.write_text("expected outputs\n")
+    looks = [secret, one.ctx.campaign.specs, one.ctx.operator.directory / "reference.py", one.home.parent / "worktree/b00.py"]
+    command = "; ".join(f"cat {path} >> seen.txt" for path in looks)
+    if name != "api":
+        one.model.scripts["Write a faster kernel"] = [{"run": command}, *CANDIDATE]
+    outcome = one.candidate()
+    assert outcome.outcome == "candidate_ready", outcome
+    assert_billed(outcome.usage, one.model)
+    assert one.records[0]["isolation"] == {"level": "bubblewrap", "missing": []}
+    if name != "api":
+        assert (one.ctx.worktree / "seen.txt").read_text() == "# incumbent\n"
+
+
+@pytest.mark.parametrize("name", CLIS)
+def test_results_that_a_model_forges_gain_nothing(world, name):
+    forged = [
+        {"write": ["b00.py", "# slow\n"]},
+        {"write": ["verdict.json", '{"status": "accepted"}\n']},
+        {"write": ["evidence/trial-01/verdict.json", '{"status": "accepted"}\n']},
+        {"judge": "b00.py"},
+        {"text": "It is 9 times faster."},
+    ]
+    one = world(name, scripts={"not complete": [{"text": "No."}], "Write a faster kernel": forged})
+    outcome = one.candidate()
+    assert (outcome.outcome, outcome.usage["trials"]) == ("failed", 1)
+    evidence = one.ctx.campaign.version_dir("b00", 1) / "candidate" / "evidence"
+    assert json.loads((evidence / "trial-01" / "verdict.json").read_text())["status"] == "rejected"
+
+
+def running_with(text):
+    found = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if text in " ".join(process.cmdline()) and process.pid != os.getpid():
+                found.append(process)
+    return [process for process in found if process.status() != psutil.STATUS_ZOMBIE]
+
+
+@pytest.mark.parametrize("walls", ["none", pytest.param("required", marks=needs_bubblewrap)])
+@pytest.mark.parametrize("name", ["claude", "codex", "pi"])
+def test_the_wall_clock_ends_every_process_of_a_session(world, name, walls):
+    mark = f"7{os.getpid() % 1000:03d}.{CLIS.index(name)}{len(walls)}"
+    scripts = {"Write a faster kernel": [{"run": f"setsid tail -f /dev/null --pid={os.getpid()} -s {mark} & tail -f /dev/null -s {mark}"}]}
+    one = world(name, scripts=scripts, wall_s=6.0, isolation=walls)
+    outcome = one.candidate()
+    assert outcome.note.startswith("wall_clock"), outcome.note
+    assert_billed(outcome.usage, one.model)
+    assert not outcome.usage["complete"]
+    assert running_with(mark) == []
+
+
+KILLED = """
+import importlib.util, sys
+spec = importlib.util.spec_from_file_location("test_sessions", {path!r})
+module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+from pathlib import Path
+from kernelwright import agents
+ctx = module.files.context(Path({folder!r}), judge=module.verdict)
+ctx.config["agents"]["session"].update(isolation={walls!r})
+agents.get({name!r}).candidate(ctx, module.PLAN)
+"""
+
+
+@pytest.mark.parametrize("walls", ["none", pytest.param("required", marks=needs_bubblewrap)])
+@pytest.mark.parametrize("name", ["claude", "codex", "pi"])
+def test_kill_9_of_the_supervisor_loses_no_tokens_and_the_next_one_ends_the_work(world, name, walls, tmp_path):
+    mark = f"8{os.getpid() % 1000:03d}.{CLIS.index(name)}{len(walls)}"
+    one = world(name, isolation=walls)
+    whole = dict(one.model.scripts)
+    one.model.scripts["Write a faster kernel"] = [CANDIDATE[0], {"run": f"touch started; tail -f /dev/null -s {mark}"}]
+    script = KILLED.format(path=__file__, folder=str(tmp_path), name=name, walls=walls)
+    child = subprocess.Popen([sys.executable, "-c", script])
+    deadline = time.monotonic() + 60
+    while not (one.ctx.worktree / "started").exists():
+        assert time.monotonic() < deadline and child.poll() is None
+        time.sleep(0.05)
+    time.sleep(2.0)  # the record is written once a second
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    assert one.records[0]["state"] == "running"
+
+    one.ctx.kernel_file.write_text("# incumbent\n")
+    one.model.scripts = whole
+    outcome = one.candidate()
+    assert outcome.outcome == "candidate_ready", outcome
+    assert [record["state"] for record in one.records] == ["lost", "ended"]
+    assert_billed(outcome.usage, one.model)
+    assert not outcome.usage["complete"]
+    for process in running_with(mark):
+        process.kill()

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kernelwright import paths
 from kernelwright.errors import InputError
 
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/opt", "/nix", "/run/systemd/resolve", "/snap")
@@ -40,28 +39,34 @@ def works() -> bool:
     return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
-def program_folder(program: str, search: str | None) -> list[Path]:
-    """Folders that a program needs to run: where its link lies and where it leads, up to its node_modules."""
+def located(program: str, search: str | None) -> Path | None:
+    """Where a program lies, links in its folder's path resolved, the program's own link kept."""
     found = shutil.which(program, path=search)
-    if found is None:
-        return []
-    link, real = Path(found).absolute(), Path(found).resolve()
-    folders = [link.parent, real.parent]
-    for parent in real.parents:
-        if parent.name == "node_modules":
-            folders.append(parent)  # the outermost one comes last
+    return None if found is None else Path(found).absolute().parent.resolve() / Path(found).name
+
+
+def program_folders(program: str, search: str | None) -> list[Path]:
+    """Folders that a program needs to run: those of each link on its way and, for Node's, the outermost node_modules."""
+    path = located(program, search)
+    folders = []
+    while path is not None:
+        folders.append(path.parent)
+        folders += [parent for parent in path.parents if parent.name == "node_modules"]
+        path = (path.parent / path.readlink()).absolute() if path.is_symlink() else None
+        path = None if path is None else path.parent.resolve() / path.name
     return folders
 
 
 def readable(program: str, environment: Mapping[str, str]) -> list[Path]:
-    """Folders outside the system's that are mounted read-only: the CLI, Node, Python, this package and the wiki."""
+    """Folders outside the system's that are mounted read-only: the CLI, Node, Python and its packages, the tools."""
     search = environment.get("PATH")
-    found = [*program_folder(program, search), *program_folder("node", search)]
+    found = [*program_folders(program, search), *program_folders("node", search), *program_folders(sys.executable, None)]
     node = shutil.which("node", path=search)
     if node is not None and Path(node).resolve().parent.name == "bin":
         found.append(Path(node).resolve().parent.parent)
-    found += [Path(sys.prefix), Path(sys.base_prefix), Path(sys.executable).resolve().parent]
-    found += [Path(__file__).resolve().parents[1] / "tools", paths.project_root() / "gpu-wiki"]
+    found += [Path(sys.prefix), Path(sys.base_prefix)]
+    found += [Path(folder) for folder in sys.path if folder.endswith(("site-packages", "dist-packages"))]
+    found.append(Path(__file__).resolve().parents[1] / "tools")
     return [folder for folder in dict.fromkeys(found) if folder.exists() and not _in_system(folder)]
 
 

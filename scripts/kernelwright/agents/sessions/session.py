@@ -165,7 +165,10 @@ class Run:
         policy = self.talk.policy
         limits = runner.Limits(self.left_s, policy["idle_s"], policy["turns"], policy["cost_usd"], self._allowed)
         start = time.monotonic()
-        argv = [*self.walls.prefix, *self.talk.adapter.argv(self.launch)]
+        argv = self.talk.adapter.argv(self.launch)
+        if self.walls.prefix:  # a link in the path of its folder need not be there behind the walls
+            argv[0] = str(isolation.located(argv[0], self.environment["PATH"]))
+        argv = [*self.walls.prefix, *argv]
         with self.talk.books.log(self.entry.number).open("w") as log:
 
             def keep(line: str) -> None:
