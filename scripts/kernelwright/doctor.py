@@ -81,6 +81,16 @@ def _frameworks() -> list[Check]:
     return checks
 
 
+def agent_checks(name: str) -> list[Check]:
+    """Version and login of an agent's CLI. Raises InputError for an unknown name."""
+    from kernelwright import agents
+
+    agent = agents.get(name)
+    if not hasattr(agent, "checks"):
+        return [Check(f"agent {name}", NEEDED, "built in", "", "proposes kernels")]
+    return [Check(what, NEEDED, found, remedy, "proposes kernels") for what, found, remedy in agent.checks()]
+
+
 def checks() -> list[Check]:
     """Every check, in the order of the table."""
     return [
@@ -96,6 +106,7 @@ def checks() -> list[Check]:
         _python_headers(),
         _namespaces(),
         _program("nvidia-smi", OPTIONAL, "NVIDIA GPUs", "the NVIDIA driver", "--version"),
+        _program("bwrap", OPTIONAL, "walls around coding agents", "bubblewrap"),
         _program("perf", OPTIONAL, "hardware counters on CPU", "linux-perf"),
         _platform(),
         *_frameworks(),
@@ -105,14 +116,16 @@ def checks() -> list[Check]:
 @cli.guarded
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the table; 0 when all that is needed is there, else 1."""
-    argparse.ArgumentParser(prog="kernelwright doctor", description=__doc__).parse_args(argv)
+    flags = argparse.ArgumentParser(prog="kernelwright doctor", description=__doc__)
+    flags.add_argument("--agent", metavar="NAME", help="check this agent's program and login instead")
+    arguments = flags.parse_args(argv)
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
     for title in ("", "what", "found", "for", "how to get it"):
         table.add_column(title, overflow="fold")
     missing = 0
-    for check in checks():
+    for check in agent_checks(arguments.agent) if arguments.agent else checks():
         missing += check.found is None and check.need == NEEDED
         mark = "[green]ok[/]" if check.found else ("[red]missing[/]" if check.need == NEEDED else "[yellow]absent[/]")
         table.add_row(mark, check.name, check.found or "", check.why, "" if check.found else check.remedy)

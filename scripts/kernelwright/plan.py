@@ -12,6 +12,7 @@ from typing import Any
 from kernelwright import agents, artifacts, cli
 from kernelwright.agents import context
 from kernelwright.agents.base import EpisodeContext, unknown_usage
+from kernelwright.agents.sessions import review
 from kernelwright.agents.tools import wiki
 from kernelwright.errors import InputError, KernelwrightError
 from kernelwright.knowledge.wiki import cite
@@ -87,11 +88,21 @@ def make(ctx: EpisodeContext, agent_name: str, where: Path) -> dict[str, Any]:
         artifacts.validate(check, "plan", where)
         check_evidence(body, ctx.profile)
         cite.files(body["wiki"], ctx.config)
-        return body
+        return reviewed(ctx, body)
     except KernelwrightError as error:
         print(f"plan: blocked: {error}", file=sys.stderr)
         spent = getattr(error, "usage", usage)  # sessions that left no plan have spent something all the same
         return {**head, **blocked(str(error), agent_name, spent)}
+
+
+def reviewed(ctx: EpisodeContext, body: dict[str, Any]) -> dict[str, Any]:
+    """The plan with what its reviewers say; what they spent is part of its usage."""
+    if body["status"] != "planned":
+        return body
+    reviews = review.collect(ctx, body)
+    if not reviews:
+        return body
+    return {**body, "reviews": reviews, "usage": review.add_usage(body["usage"], reviews)}
 
 
 def markdown(plan: Mapping[str, Any]) -> str:
@@ -110,6 +121,8 @@ def markdown(plan: Mapping[str, Any]) -> str:
             lines.append("**Wiki cards.** " + ", ".join(plan["wiki"]))
         if plan.get("dropout"):
             lines.append("**Left out of planning this time.**\n\n" + "\n".join(f"- {text}" for text in plan["dropout"]))
+        for said in plan.get("reviews", []):
+            lines.append(f"**Reviewer {said['agent']}: {said['verdict']}.** " + " ".join(said["reasons"]))
         body = "\n\n".join(lines)
     return MARKDOWN.format(bucket=plan["bucket"], version=plan["version"], status=plan["status"], body=body)
 

@@ -62,6 +62,19 @@ def with_log(step: str, log: Path) -> str:
     return f"{step}: {line}" if line else step
 
 
+def running_session(folder: Path) -> str | None:
+    """The agent session that runs, by its record: step, agent, turns, tokens, last tool call."""
+    for path in sorted(folder.glob("*-*.json"), reverse=True):
+        record = artifacts.read_json(path)
+        if record.get("state") != "running":
+            continue
+        tokens = record.get("tokens")
+        spent = "tokens unknown" if tokens is None else f"{tokens['input_tokens'] + tokens['output_tokens']:,} tokens"
+        words = [f"{record['step']}: {record['agent']}", f"{record['turns']} turns", spent, record.get("last_tool")]
+        return ", ".join(word for word in words if word)
+    return None
+
+
 def running_step(campaign: paths.Campaign, bucket: str, version: int) -> str:
     """Which step of a version is next, by the artifacts that are there, with the last line of its log."""
     folder = campaign.version_dir(bucket, version)
@@ -70,6 +83,9 @@ def running_step(campaign: paths.Campaign, bucket: str, version: int) -> str:
         if (folder / name).exists():
             step = following
     label = f"v{version:03d}"
+    session = running_session(folder / "sessions")
+    if session is not None:
+        return f"{label} {session}"
     return with_log(f"{label} {step}", campaign.logs / bucket / f"{label}-{step}.log")
 
 

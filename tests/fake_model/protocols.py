@@ -38,12 +38,14 @@ class Reply:
 
 @dataclass(frozen=True)
 class Conversation:
-    """What a request holds: the texts people wrote, with the number of tool calls made after each, and the tools."""
+    """What a request holds: the texts people wrote, with the number of tool calls made after each, the tools, and what
+    the last of them gave."""
 
     prompts: list[tuple[str, int]]
     tools: list[str]
     stream: bool
     model: str
+    result: str = ""
 
 
 def _fold(parts: list[tuple[str, str]]) -> list[tuple[str, int]]:
@@ -72,13 +74,17 @@ class Messages:
     @staticmethod
     def read(body: dict[str, Any]) -> Conversation:
         parts: list[tuple[str, str]] = []
+        result = ""
         for message in body["messages"]:
             if message["role"] == "user":
                 parts += [("prompt", text) for text in _texts(message["content"])]
+                blocks = message["content"] if isinstance(message["content"], list) else []
+                results = [_texts(block.get("content")) for block in blocks if block["type"] == "tool_result"]
+                result = "".join("".join(texts) for texts in results) or result
             elif not isinstance(message["content"], str):
                 parts += [("call", "") for part in message["content"] if part["type"] == "tool_use"]
         tools = [tool["name"] for tool in body.get("tools") or []]
-        return Conversation(_fold(parts), tools, bool(body.get("stream")), body["model"])
+        return Conversation(_fold(parts), tools, bool(body.get("stream")), body["model"], result)
 
     @staticmethod
     def usage(cost: Cost) -> dict[str, int]:
@@ -131,13 +137,16 @@ class Responses:
     @staticmethod
     def read(body: dict[str, Any]) -> Conversation:
         parts: list[tuple[str, str]] = []
+        result = ""
         for item in body["input"]:
+            if item.get("type") == "function_call_output":
+                result = "".join(_texts(item["output"]))
             if item.get("type") in ("function_call", "custom_tool_call", "local_shell_call"):
                 parts.append(("call", ""))
             elif item.get("role") == "user":
                 parts += [("prompt", text) for text in _texts(item["content"])]
         tools = [tool["name"] for tool in body.get("tools") or [] if "name" in tool]
-        return Conversation(_fold(parts), tools, bool(body.get("stream")), body["model"])
+        return Conversation(_fold(parts), tools, bool(body.get("stream")), body["model"], result)
 
     @classmethod
     def whole(cls, reply: Reply, model: str) -> dict[str, Any]:
@@ -189,7 +198,9 @@ class Chat:
                 parts += [("prompt", text) for text in _texts(message["content"])]
             parts += [("call", "") for _ in message.get("tool_calls") or []]
         tools = [tool["function"]["name"] for tool in body.get("tools") or []]
-        return Conversation(_fold(parts), tools, bool(body.get("stream")), body["model"])
+        results = ["".join(_texts(message["content"])) for message in body["messages"] if message["role"] == "tool"]
+        result = results[-1] if results else ""
+        return Conversation(_fold(parts), tools, bool(body.get("stream")), body["model"], result)
 
     @classmethod
     def whole(cls, reply: Reply, model: str) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """A model server on 127.0.0.1 whose model follows a script, bills what it answers and fails on demand.
 
 A script is a list of steps, chosen by the first of its markers that the latest prompt with a marker contains:
-{"run": command}, {"write": [path, text]}, {"judge": file} or {"text": words}. The number of tool calls since that prompt
+{"run": command}, {"write": [path, text]}, {"read": path}, {"judge": file} or {"text": words}, or a function that makes one
+of these from what the last tool gave. The number of tool calls since that prompt
 says which step is next, so the server keeps no conversation.
 """
 
@@ -39,7 +40,7 @@ class Fault:
 class FakeModel:
     """The model: its scripts (marker -> steps), its faults, and what it has billed."""
 
-    scripts: dict[str, list[dict[str, Any]]]
+    scripts: dict[str, list[Any]]
     faults: list[Fault] = field(default_factory=list)
     requests: int = 0
     billed: list[dict[str, int]] = field(default_factory=list)
@@ -62,6 +63,7 @@ class FakeModel:
             for marker, steps in self.scripts.items():
                 if marker in text:
                     step = steps[calls] if calls < len(steps) else {"text": "There is nothing more to do."}
+                    step = step(conversation.result) if callable(step) else step
                     return replace(as_reply(step, conversation.tools, number), cost=cost)
         return Reply(number, "No script fits.", cost=cost)
 
@@ -94,6 +96,10 @@ def as_reply(step: dict[str, Any], tools: list[str], number: int) -> Reply:
         command = (
             f"mkdir -p $(dirname {shlex.quote(path)}); cat > {shlex.quote(path)} <<'END_OF_FILE'\n{text}END_OF_FILE\n"
         )
+    elif "read" in step:
+        if "read_file" in tools:
+            return Reply(number, tool="read_file", arguments={"path": step["read"]})
+        command = f"cat {shlex.quote(step['read'])}"
     elif "judge" in step:
         if "judge" in tools:
             return Reply(number, tool="judge", arguments={"file": step["judge"]})

@@ -206,7 +206,12 @@ def test_behind_walls_the_session_works_and_sees_neither_results_nor_operators(w
     one = world(name, isolation="required")
     secret = one.ctx.campaign.root / "expected.txt"
     secret.write_text("expected outputs\n")
-    looks = [secret, one.ctx.campaign.specs, one.ctx.operator.directory / "reference.py", one.home.parent / "worktree/b00.py"]
+    looks = [
+        secret,
+        one.ctx.campaign.specs,
+        one.ctx.operator.directory / "reference.py",
+        one.home.parent / "worktree/b00.py",
+    ]
     command = "; ".join(f"cat {path} >> seen.txt" for path in looks)
     if name != "api":
         one.model.scripts["Write a faster kernel"] = [{"run": command}, *CANDIDATE]
@@ -247,7 +252,11 @@ def running_with(text):
 @pytest.mark.parametrize("name", ["claude", "codex", "pi"])
 def test_the_wall_clock_ends_every_process_of_a_session(world, name, walls):
     mark = f"7{os.getpid() % 1000:03d}.{CLIS.index(name)}{len(walls)}"
-    scripts = {"Write a faster kernel": [{"run": f"setsid tail -f /dev/null --pid={os.getpid()} -s {mark} & tail -f /dev/null -s {mark}"}]}
+    scripts = {
+        "Write a faster kernel": [
+            {"run": f"setsid tail -f /dev/null --pid={os.getpid()} -s {mark} & tail -f /dev/null -s {mark}"}
+        ]
+    }
     one = world(name, scripts=scripts, wall_s=6.0, isolation=walls)
     outcome = one.candidate()
     assert outcome.note.startswith("wall_clock"), outcome.note

@@ -6,8 +6,11 @@ model may list, read and write files of its folder and use the tools of the sess
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
+from collections.abc import Mapping
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +50,11 @@ class ApiReader(Reader):
             self.complete = self.complete and self.failure.kind != NETWORK
             self.tokens = self.tokens or Tokens()
 
+    def describe(self, event: dict[str, Any]) -> str | None:
+        if event["type"] == "tool":
+            return f"> {event['name']} {json.dumps(event['arguments'])}"
+        return event["text"] or None if event["type"] in ("answer", "error") else None
+
 
 class Api(Adapter):
     """`provider` openai (Chat Completions; any server that speaks it by base_url) or anthropic (Messages)."""
@@ -72,6 +80,19 @@ class Api(Adapter):
 
     def reader(self, resumed: bool = False) -> Reader:
         return ApiReader()
+
+    def version(self, environment: Mapping[str, str]) -> str | None:
+        found = []
+        for name in PROVIDERS:
+            with contextlib.suppress(metadata.PackageNotFoundError):
+                found.append(f"{name} {metadata.version(name)}")
+        return ", ".join(found) or None
+
+    def login(self, environment: Mapping[str, str]) -> tuple[bool | None, str]:
+        keys = [name for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY") if environment.get(name)]
+        return bool(
+            keys
+        ), f"{' and '.join(keys) or 'OPENAI_API_KEY or ANTHROPIC_API_KEY'} {'is' if keys else 'is not'} set"
 
 
 AGENT = CodingAgent(Api())

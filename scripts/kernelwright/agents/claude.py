@@ -31,6 +31,21 @@ def tokens_of_models(models: Mapping[str, Mapping[str, Any]]) -> Tokens:
     return total
 
 
+def described(block: Mapping[str, Any]) -> str | None:
+    """A content block of the Messages API for a person."""
+    if block.get("type") == "text":
+        return str(block["text"])
+    if block.get("type") == "tool_use":
+        given = block.get("input") or {}
+        return f"> {block['name']} {given.get('command') or json.dumps(given)}"
+    if block.get("type") == "tool_result":
+        content = block.get("content")
+        if isinstance(content, list):
+            content = "".join(str(part.get("text", "")) for part in content)
+        return f"< {content}"
+    return None
+
+
 class ClaudeReader(Reader):
     """Until the result comes, tokens are the sum over messages: input at the start of each, output at its end."""
 
@@ -54,6 +69,14 @@ class ClaudeReader(Reader):
             self.spoken(event.get("message") or {}, event.get("error"))
         elif kind == "result":
             self.result(event)
+
+    def describe(self, event: dict[str, Any]) -> str | None:
+        if event.get("type") == "result":
+            return f"result: {'error: ' if event.get('is_error') else ''}{event.get('result') or ''}"
+        message = event.get("message") if event.get("type") in ("assistant", "user") else None
+        blocks = message.get("content") if isinstance(message, dict) else None
+        found = [described(block) for block in blocks] if isinstance(blocks, list) else []
+        return "\n".join(text for text in found if text) or None
 
     def part(self, event: dict[str, Any], parent: str | None) -> None:
         if event.get("type") == "message_start":

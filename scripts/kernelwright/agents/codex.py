@@ -43,6 +43,16 @@ class CodexReader(Reader):
         elif kind == "error" and failure(str(event.get("message"))).kind == NETWORK:
             self.complete = False  # what the broken stream cost is not told
 
+    def describe(self, event: dict[str, Any]) -> str | None:
+        item = event.get("item") or {}
+        if event.get("type") in ("error", "turn.failed"):
+            return f"error: {event.get('message') or (event.get('error') or {}).get('message')}"
+        if event.get("type") != "item.completed":
+            return None
+        if item.get("type") == "command_execution":
+            return f"> {item.get('command')}\n< {item.get('aggregated_output')}"
+        return item.get("text") if item.get("type") in ("agent_message", "reasoning") else None
+
     def item(self, item: dict[str, Any], completed: bool) -> None:
         # An item of type `error` comes with success too: it is a warning.
         if item.get("type") == "command_execution":

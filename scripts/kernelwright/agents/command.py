@@ -1,9 +1,9 @@
 """Any program as an agent: it edits the kernel file in its worktree; how it does that is its own business.
 
 It gets the prompt on stdin and in the file $KERNELWRIGHT_PROMPT, and KERNELWRIGHT_KERNEL (the file to edit),
-KERNELWRIGHT_WORKTREE, _OPERATOR, _OPERATOR_DIR (not in production mode, which hides sizes), _FRAMEWORK, _PLATFORM, _MODE, _BUCKET, _VERSION and _STEP (plan or
-candidate). In the plan step it may leave plan.json in its folder; otherwise a mechanical plan that cites the top
-bottleneck stands in.
+KERNELWRIGHT_WORKTREE, _OPERATOR, _OPERATOR_DIR (not in production mode, which hides sizes), _FRAMEWORK, _PLATFORM, _MODE,
+_BUCKET, _VERSION and _STEP (plan or candidate). In the plan step it may leave plan.json in its folder; otherwise a
+mechanical plan that cites the top bottleneck stands in.
 """
 
 from __future__ import annotations

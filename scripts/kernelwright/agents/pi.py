@@ -46,6 +46,18 @@ class PiReader(Reader):
         elif kind == "agent_end" and not event.get("willRetry"):
             self.finished = True
 
+    def describe(self, event: dict[str, Any]) -> str | None:
+        if event.get("type") == "tool_execution_start":
+            given = event.get("args") or {}
+            return f"> {event.get('toolName')} {given.get('command') or json.dumps(given)}"
+        message = event.get("message") or {}
+        if event.get("type") != "message_end" or message.get("role") == "user":
+            return None
+        if message.get("errorMessage"):
+            return f"error: {message['errorMessage']}"
+        text = "".join(part.get("text", "") for part in message.get("content") or [])
+        return f"< {text}" if message.get("role") == "toolResult" else text or None
+
     def message(self, message: dict[str, Any]) -> None:
         usage = message.get("usage") or {}
         self.turns += 1

@@ -66,7 +66,8 @@ def checked(config: Mapping[str, Any]) -> dict[str, Any]:
             allowed = ", ".join(platform.frameworks)
             raise InputError(f"framework {name!r}: not one of platform {platform.name}'s; allowed: {allowed}")
         frameworks.get(name)
-    agents.get(found["agent"])
+    for name in (found["agent"], *found["agents"]["session"]["reviewers"]):
+        agents.get(name)
     if found["agent"] == "command" and not found["agents"]["command"]["argv"]:
         raise InputError(
             "agents.command.argv: empty; agent command needs the program to run, in a file given by --config"

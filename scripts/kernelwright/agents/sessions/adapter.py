@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
+import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -92,6 +96,26 @@ class Adapter:
         """Tokens of all runs of a session by the CLI's own session file; None where it has none."""
         return None
 
+    def version(self, environment: Mapping[str, str]) -> str | None:
+        """What `--version` prints; None when the program is not there or does not run."""
+        search = environment.get("PATH", os.defpath)
+        found = shutil.which(self.PROGRAM, path=search)
+        return None if found is None else _version(found, search, environment.get("HOME", "/nonexistent"))
+
+    def login(self, environment: Mapping[str, str]) -> tuple[bool | None, str]:
+        """(whether the CLI says that it is logged in, its words); None where it has no command that says so."""
+        program = shutil.which(self.PROGRAM, path=environment.get("PATH", os.defpath))
+        if program is None or not self.LOGIN:
+            return None, "the CLI has no command that says so" if program else "not installed"
+        try:
+            done = subprocess.run([program, *self.LOGIN], capture_output=True, text=True, timeout=60, check=False,
+                                  stdin=subprocess.DEVNULL, env=dict(environment))  # fmt: skip
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return None, type(error).__name__
+        said = " ".join((done.stdout + done.stderr).split())
+        refused = re.search(r'not logged in|"loggedIn": ?false', said, re.IGNORECASE)
+        return done.returncode == 0 and refused is None, "not logged in" if refused else said[:100]
+
     def environment(self, launch: Launch, current: Mapping[str, str] | None = None) -> dict[str, str]:
         """A short list that is kept, the CLI's own variables, and the user's for it: nothing else reaches the agent."""
         current = os.environ if current is None else current
@@ -99,6 +123,17 @@ class Adapter:
             key: value for key, value in current.items() if key in KEPT or key.startswith(self.VARIABLES or ("\0",))
         }
         return {**kept, **self.extra_environment(launch), **launch.settings.env}
+
+
+@cache
+def _version(path: str, search: str, home: str) -> str | None:
+    try:
+        done = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=30, check=False,
+                              stdin=subprocess.DEVNULL, env={"PATH": search, "HOME": home})  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    lines = (done.stdout.strip() or done.stderr.strip()).splitlines()
+    return lines[-1][:80] if done.returncode == 0 and lines else None
 
 
 def jsonl(path: Path) -> list[dict[str, Any]]:

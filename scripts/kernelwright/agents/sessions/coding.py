@@ -16,8 +16,8 @@ from typing import Any
 from kernelwright import artifacts
 from kernelwright.agents import disguise, prompt
 from kernelwright.agents.base import BLOCKED, CANDIDATE_READY, FAILED, PIVOT, EpisodeContext, Outcome
-from kernelwright.agents.sessions import handoff, ledger
-from kernelwright.agents.sessions.adapter import Adapter, settings_of
+from kernelwright.agents.sessions import handoff, ledger, review
+from kernelwright.agents.sessions.adapter import Adapter, Launch, settings_of
 from kernelwright.agents.sessions.ledger import Ledger
 from kernelwright.agents.sessions.record import Failure
 from kernelwright.agents.sessions.session import Talk, private_folder
@@ -82,10 +82,49 @@ class CodingAgent:
             ]
         return Talk(ctx, self.adapter, settings, books(ctx, step), folder, private, tool, mcp)
 
+    def checks(self) -> list[tuple[str, str | None, str]]:
+        """(what, found or None, how to get it): the CLI's version and login, by its own commands."""
+        settings = settings_of(self.adapter.NAME, os.environ, {})
+        environment = self.adapter.environment(Launch("", "", settings, Path("/nonexistent")))
+        version = self.adapter.version(environment)
+        found: list[tuple[str, str | None, str]] = [(f"agent {self.adapter.NAME}", version, self.adapter.INSTALL)]
+        if version is not None:
+            logged_in, said = self.adapter.login(environment)
+            remedy = f"log in with {Path(self.adapter.PROGRAM).name}, or set its API key: {said}"
+            words = said if logged_in else "unknown: " + said if logged_in is None else None
+            found.append((f"login of {self.adapter.NAME}", words, remedy))
+        return found
+
     def plan(self, ctx: EpisodeContext) -> dict[str, Any]:
         """Body of plan.json. Raises KernelwrightError when no session leaves a sound plan; `usage` is then on it."""
         start = time.monotonic()
         names = disguise.names_of(ctx)
+        with self.desk(ctx, "plan", names) as talk:
+            folder, text = talk.folder, prompt.render(ctx, "session_plan")
+            failure = talk.converse(
+                text, lambda: fault_of(lambda: sound_plan(folder, ctx, names), names), finisher(handoff.PLAN)
+            )
+            usage = ledger.usage(talk.entries, time.monotonic() - start, 0)
+            body = owed(lambda: sound_plan(folder, ctx, names), failure, usage)
+        return {"status": "planned", "blocker": None, "dropout": ctx.dropped_hypotheses, **body, "usage": usage}
+
+    def review(self, ctx: EpisodeContext, plan: Mapping[str, Any]) -> dict[str, Any]:
+        """{verdict, reasons, usage} of a plan of another agent. Raises KernelwrightError as `plan` does."""
+        start = time.monotonic()
+        names = disguise.names_of(ctx)
+        with self.desk(ctx, f"review_{self.adapter.NAME}", names) as talk:
+            folder = talk.folder
+            shown = {key: names.show(plan)[key] for key in handoff.PLAN_KEYS}
+            (folder / handoff.PLAN).write_text(json.dumps(shown, indent=1) + "\n")
+            text = prompt.render(ctx, "session_review", plan)
+            failure = talk.converse(text, lambda: fault_of(lambda: review.read(folder), names), finisher(review.REVIEW))
+            usage = ledger.usage(talk.entries, time.monotonic() - start, 0)
+            body = owed(lambda: review.read(folder), failure, usage)
+        return {**body, "usage": usage}
+
+    @contextmanager
+    def desk(self, ctx: EpisodeContext, step: str, names: disguise.Names) -> Iterator[Talk]:
+        """A throwaway folder with the incumbent and its profile, and the tools that need no judge."""
         with (
             tempfile.TemporaryDirectory(prefix="kwp-", ignore_cleanup_errors=True) as name,
             private_folder() as private,
@@ -93,18 +132,9 @@ class CodingAgent:
             folder = Path(name)
             (folder / "kernel.py").write_text(ctx.incumbent_file.read_text())
             (folder / "profile.json").write_text(json.dumps(disguise.shown_profile(ctx, names), indent=1) + "\n")
-            evidence = ledger.folder(ctx.campaign, ctx.bucket, ctx.version) / "plan"
-            box = Toolbox(ctx, folder, evidence, no_judge, 0, PLANNING)
-            with tools(box, private) as tool:
-                talk = self.talk(ctx, "plan", folder, private, tool)
-                text = prompt.render(ctx, "session_plan")
-                failure = talk.converse(text, lambda: plan_fault(folder, ctx, names), finisher("plan.json"))
-            usage = ledger.usage(talk.entries, time.monotonic() - start, 0)
-            try:
-                body = sound_plan(folder, ctx, names)
-            except InputError as error:
-                raise NoPlan(str(error) if failure is None else f"{failure.kind}: {failure.text}", usage) from None
-        return {"status": "planned", "blocker": None, "dropout": ctx.dropped_hypotheses, **body, "usage": usage}
+            evidence = ledger.folder(ctx.campaign, ctx.bucket, ctx.version) / step
+            with tools(Toolbox(ctx, folder, evidence, no_judge, 0, PLANNING), private) as tool:
+                yield self.talk(ctx, step, folder, private, tool)
 
     def candidate(self, ctx: EpisodeContext, plan: Mapping[str, Any]) -> Outcome:
         if ctx.worktree is None or ctx.kernel_file is None or ctx.judge is None:
@@ -128,8 +158,8 @@ class CodingAgent:
         return concluded(ctx, before, box, failure, usage, log)
 
 
-class NoPlan(KernelwrightError):
-    """No session left a sound plan; `usage` is what they spent."""
+class NotDelivered(KernelwrightError):
+    """No session left what it owes; `usage` is what they spent."""
 
     def __init__(self, text: str, usage: dict[str, Any]) -> None:
         super().__init__(text)
@@ -172,12 +202,21 @@ def sound_plan(folder: Path, ctx: EpisodeContext, names: disguise.Names) -> dict
     return body
 
 
-def plan_fault(folder: Path, ctx: EpisodeContext, names: disguise.Names) -> str | None:
+def fault_of(check: Callable[[], Any], names: disguise.Names) -> str | None:
+    """What is wrong with what a session left, in words that it may read."""
     try:
-        sound_plan(folder, ctx, names)
+        check()
     except InputError as error:
         return str(names.show(str(error)))
     return None
+
+
+def owed(read: Callable[[], dict[str, Any]], failure: Failure | None, usage: dict[str, Any]) -> dict[str, Any]:
+    """What a session owes. Raises NotDelivered with the reason and what was spent."""
+    try:
+        return read()
+    except InputError as error:
+        raise NotDelivered(str(error) if failure is None else f"{failure.kind}: {failure.text}", usage) from None
 
 
 def candidate_fault(ctx: EpisodeContext, before: str, box: Toolbox) -> str | None:

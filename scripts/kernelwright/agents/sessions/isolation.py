@@ -60,7 +60,11 @@ def program_folders(program: str, search: str | None) -> list[Path]:
 def readable(program: str, environment: Mapping[str, str]) -> list[Path]:
     """Folders outside the system's that are mounted read-only: the CLI, Node, Python and its packages, the tools."""
     search = environment.get("PATH")
-    found = [*program_folders(program, search), *program_folders("node", search), *program_folders(sys.executable, None)]
+    found = [
+        *program_folders(program, search),
+        *program_folders("node", search),
+        *program_folders(sys.executable, None),
+    ]
     node = shutil.which("node", path=search)
     if node is not None and Path(node).resolve().parent.name == "bin":
         found.append(Path(node).resolve().parent.parent)

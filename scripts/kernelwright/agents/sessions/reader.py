@@ -30,6 +30,10 @@ class Reader:
         """Whether session.jsonl keeps the event; parts that a later event repeats whole are left out."""
         return True
 
+    def describe(self, event: dict[str, Any]) -> str | None:
+        """One event for a person, None for what says nothing: the texts and tool calls of a replay."""
+        return None
+
     def tool(self, name: str, detail: Any = "") -> None:
         """Note the last tool call for the live view."""
         self.last_tool = f"{name} {' '.join(str(detail).split())}".strip()[:120]

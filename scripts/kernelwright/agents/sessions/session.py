@@ -153,7 +153,7 @@ class Run:
                 agent=talk.adapter.NAME, step=talk.books.step, number=talk.books.next_number(),
                 session_id=launch.session_id if last is not None else None, before=before,
                 resumes=None if last is None else last.number, isolation=walls.record, pid=os.getpid(),
-                prompt_sha256=hashlib.sha256(launch.prompt.encode()).hexdigest(),
+                cli_version=talk.adapter.version(environment), prompt_sha256=hashlib.sha256(launch.prompt.encode()).hexdigest(),
             )
         )  # fmt: skip
         self.looked = self.counted = 0.0

@@ -1,0 +1,138 @@
+"""A whole campaign on CPU per coding CLI: a scripted model plans, edits, asks the judge; the kernel is promoted."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import git
+import pytest
+import yaml
+from project import Project
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from fake_model import clients
+from fake_model.server import FakeModel, Server
+
+pytestmark = pytest.mark.slow
+REFERENCE = """import torch
+
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        for _ in range(24):
+            x = x + 1.0
+        return x
+"""
+INPUT = """import torch
+
+
+def _make_inputs(rows):
+    return {"x": torch.randn(rows, 512)}
+"""
+KERNEL = """import torch
+
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return x + 24.0
+"""
+HANDOFF = {"outcome": "candidate_ready", "summary": "one addition instead of 24",
+           "journal": [{"idea": "fold the additions", "result": "accepted", "kept": True}]}  # fmt: skip
+
+
+def plan(profile_text):
+    """The model's plan: it cites what it has just read in profile.json."""
+    profile = json.loads(profile_text[profile_text.index("{") : profile_text.rindex("}") + 1])
+    name = profile["bottlenecks"][0]["evidence"][0]
+    metric = profile["metrics"][name]
+    body = {
+        "hypothesis": "24 launches where one would do", "category": "fusion", "wiki": [], "change": "fold the additions",
+        "evidence": [{"metric": name, "value": metric["value"], "unit": metric["unit"]}], "predicted_gain": 8,
+    }  # fmt: skip
+    return {"write": ["plan.json", json.dumps(body) + "\n"]}
+
+
+SCRIPTS = {
+    "Plan the next version": [{"read": "profile.json"}, plan, {"text": "planned"}],
+    "Write a faster kernel": [
+        {"write": ["kernels/b00.py", KERNEL]},
+        {"judge": "kernels/b00.py"},
+        {"write": ["handoff.json", json.dumps(HANDOFF) + "\n"]},
+        {"text": "done"},
+    ],
+}
+
+
+class AgentProject(Project):
+    """A project whose agent is a coding CLI in front of a fake model."""
+
+    extra = ()
+    variables: dict[str, str] = {}  # noqa: RUF012 - set on the instance
+
+    @property
+    def env(self):
+        env = {**super().env, **self.variables}
+        del env["KERNELWRIGHT_STEP_PYTHON"]
+        return env
+
+
+@pytest.fixture(scope="session")
+def clis(tmp_path_factory):
+    given = os.environ.get(clients.FOLDER)
+    return Path(given) if given else tmp_path_factory.mktemp("clis")
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    """One project for all CLIs: what lies before the first version is made once."""
+    made = AgentProject(tmp_path_factory.mktemp("campaign"))
+    (made.operator / "reference.py").write_text(REFERENCE)
+    (made.operator / "input.py").write_text(INPUT)
+    shapes = {"w_257x512": {"init_kwargs": None, "input_kwargs": {"rows": 257}}}
+    (made.operator / "shapes.json").write_text(json.dumps(shapes))
+    yield made
+    for process in made.processes():
+        process.kill()
+
+
+def settings(project, name):
+    body = {
+        "agent": name,
+        "agents": {"session": {"trials": 2, "wall_s": 240, "retries": 0}},
+        "judge": {"seeds": 1, "dispatch_seeds": 1, "samples": 15},
+        "stop": {"max_iters": 1, "max_stall": 9, "target_utilization": None},
+    }
+    (project.work / "settings.yaml").write_text(yaml.safe_dump(body))
+    return "--config", "settings.yaml"
+
+
+@pytest.mark.parametrize("name", ["claude", "codex", "pi", "api"])
+def test_a_campaign_ends_in_a_promoted_kernel_and_counts_every_token(project, name, clis, tmp_path):
+    for folder in ("b00", "dispatcher"):
+        shutil.rmtree(project.campaign / folder, ignore_errors=True)
+    model = FakeModel(SCRIPTS)
+    with Server(model) as url:
+        project.variables = clients.variables(name, url, tmp_path / "home", clis)
+        output = project.run(*settings(project, name))
+    version = project.campaign / "b00" / "v001"
+    verdict = json.loads((version / "verdict.json").read_text())
+    assert (verdict["status"], verdict["incumbent"]["version"]) == ("accepted", 1), output
+    assert (version / "candidate" / "kernel.py").read_text() == KERNEL
+    assert (project.campaign / "report.html").is_file() and (project.campaign / "dispatcher" / "kernel.py").is_file()
+    workspace = git.Repo(next(project.campaign.glob("kernel_opt_*")))
+    assert any(commit.message.startswith("b00 v001: 24 launches") for commit in workspace.iter_commits())
+
+    billed = model.total()
+    memory = json.loads((version / "memory.json").read_text())
+    assert memory["tokens"] == billed["input"] + billed["output"]
+    usage = json.loads((version / "candidate" / "usage.json").read_text())
+    assert (usage["outcome"], usage["usage"]["trials"], usage["usage"]["complete"]) == ("candidate_ready", 1, True)
+    assert usage["handoff"]["journal"][0]["idea"] == "fold the additions"
+    assert project.gone() == []
+    written = "".join(p.read_text(errors="replace") for p in project.campaign.rglob("*") if p.is_file())
+    assert "secret-" not in written
