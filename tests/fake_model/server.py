@@ -108,7 +108,8 @@ def as_reply(step: dict[str, Any], tools: list[str], number: int) -> Reply:
         command = step["run"]
     if shell is None:
         return Reply(number, f"This client has no shell: {tools}")
-    return Reply(number, tool=shell, arguments={SHELLS[shell]: command})
+    patience = {"yield_time_ms": 30_000} if shell == "exec_command" else {}  # how long the client waits by itself
+    return Reply(number, tool=shell, arguments={SHELLS[shell]: command, **patience})
 
 
 class Handler(BaseHTTPRequestHandler):

@@ -15,7 +15,10 @@ from pathlib import Path
 import psutil
 import pytest
 from kernelwright import agents, artifacts
+from kernelwright.agents import prompt
 from kernelwright.agents.sessions import isolation
+from kernelwright.agents.sessions import review as review_module
+from kernelwright.plan import make as make_plan
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -67,6 +70,7 @@ class World:
     """One CLI, a fake model, an episode."""
 
     def __init__(self, name, tmp_path, monkeypatch, clis, faults=(), scripts=SCRIPTS, **session):
+        self.clis = clis
         self.name, self.model = name, FakeModel(dict(scripts), list(faults))
         self.server = Server(self.model)
         url = self.server.__enter__()
@@ -305,3 +309,41 @@ def test_kill_9_of_the_supervisor_loses_no_tokens_and_the_next_one_ends_the_work
     assert not outcome.usage["complete"]
     for process in running_with(mark):
         process.kill()
+
+
+def test_reviewers_are_recorded_and_counted_and_an_absent_one_does_no_harm(world, monkeypatch):
+    review = {"verdict": "object", "reasons": ["It was tried before."]}
+    scripts = {
+        "Review a plan": [{"write": ["review.json", json.dumps(review) + "\n"]}, {"text": "DONE"}],
+        "Plan the next version": SCRIPTS["Plan the next version"],
+    }
+    one = world("codex", scripts=scripts, reviewers=["claude", "pi", "search", "qodercli"], resumes=0)
+    url = f"http://127.0.0.1:{one.server.http.server_address[1]}"
+    path = os.environ["PATH"]
+    for name in ("claude", "pi"):
+        for key, value in clients.variables(name, url, one.home.parent / name, one.clis).items():
+            monkeypatch.setenv(key, value)
+            path = f"{value}:{path}" if key == "PATH" else path
+    monkeypatch.setenv("PATH", path)
+    (one.ctx.operator.directory / "operator.yaml").write_text("")
+    monkeypatch.setattr(review_module, "collect", lambda ctx, plan: [
+        review_module.asked(ctx, name, plan) for name in ctx.config["agents"]["session"]["reviewers"]
+    ])  # fmt: skip
+    plan = make_plan(one.ctx, "codex", Path("plan.json"))
+    assert plan["status"] == "planned", plan
+    assert [(said["agent"], said["verdict"]) for said in plan["reviews"]] == [
+        ("claude", "object"), ("pi", "object"), ("search", "absent"), ("qodercli", "absent"),
+    ]  # fmt: skip
+    assert plan["reviews"][0]["reasons"] == review["reasons"]
+    assert "It was tried before." in prompt.render(one.ctx, "session_candidate", plan)
+    assert_billed({**plan["usage"]}, one.model)
+
+
+@pytest.mark.parametrize("name", ["claude", "codex"])
+def test_the_tools_are_there_by_the_model_context_protocol_too(world, name):
+    one = world(name, mcp=True)
+    outcome = one.candidate()
+    assert outcome.outcome == "candidate_ready", outcome
+    # Claude Code names tools that it loads when they are asked for, codex describes them.
+    offered = "mcp__kernelwright__judge" if name == "claude" else "Does a kernel build and give right values once?"
+    assert any(offered in body for body in one.model.bodies)

@@ -128,6 +128,8 @@ def ranges(workloads: Mapping[str, Any]) -> dict[str, str]:
 def _range(sizes: list[int]) -> str:
     low = 1 << max(0, min(sizes).bit_length() - 1) if min(sizes) > 0 else 0
     high = 1 << max(0, (max(sizes) - 1).bit_length()) if max(sizes) > 0 else 0
+    if low == high:  # one size alone, a power of two: it must not be told
+        low, high = low // 2, high * 2
     common = math.gcd(*sizes) if max(sizes) > 0 else 1
     power = min(common & -common, 16)  # a larger one would give a single size away
     return f"{low} to {high}" + (f", multiples of {power}" if power > 1 else "")

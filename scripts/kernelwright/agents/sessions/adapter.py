@@ -52,6 +52,10 @@ def settings_of(name: str, environment: Mapping[str, str], config: Mapping[str, 
     for key, kind in (("args", list), ("env", dict), ("settings", dict)):
         if not isinstance(given.get(key, kind()), kind):
             raise InputError(f"{variable}: {key}: a JSON {'array' if kind is list else 'object'} is expected")
+    for word in given.get("args", []):
+        if re.match(r"--?(api-?key|token|password)\b", str(word), re.IGNORECASE):
+            raise InputError(f"{variable}: args: {word.split('=')[0]}: other users can read arguments; set it in env")
+    given["args"] = [str(word) for word in given.get("args", [])]
     given["env"] = {key: str(value) for key, value in given.get("env", {}).items()}
     own = {key: config[key] for key in ("model", "effort") if config.get(key) is not None}
     return Settings(**{**own, **given})

@@ -17,13 +17,14 @@ from typing import Any
 
 from kernelwright import agents, artifacts, cli
 from kernelwright.agents import context
-from kernelwright.agents.base import EpisodeContext, unknown_usage
+from kernelwright.agents.base import EpisodeContext, no_model_usage, unknown_usage
 from kernelwright.agents.sessions import handoff
 from kernelwright.errors import InputError, KernelwrightError
 
 AGREE, OBJECT, ABSENT = "agree", "object", "absent"
 REVIEW = "review.json"
 MODULE = "kernelwright.agents.sessions.review"
+NOTHING = {**no_model_usage(0.0), "cached_input_tokens": 0, "reasoning_tokens": 0, "sessions": 0}
 LONGEST_REASON = 1000  # characters
 MOST_REASONS = 10
 
@@ -75,9 +76,7 @@ def asked(ctx: EpisodeContext, agent: str, plan: Mapping[str, Any]) -> dict[str,
     try:
         module = agents.get(agent)
         if not hasattr(module, "review"):
-            return absent(
-                agent, f"agent {agent} cannot review", {**unknown_usage(0.0), "input_tokens": 0, "output_tokens": 0}
-            )
+            return absent(agent, f"agent {agent} cannot review", NOTHING)
         return {"agent": agent, **module.review(ctx, plan)}
     except KernelwrightError as error:
         return absent(agent, str(error), getattr(error, "usage", None))

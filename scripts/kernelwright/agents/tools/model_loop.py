@@ -56,6 +56,8 @@ def inside(path: str, root: Path) -> Path:
 
 def use(name: str, arguments: dict[str, Any], root: Path) -> str:
     """What a tool call gives; its errors are words for the model too."""
+    if name not in TOOLS:
+        return f"error: there is no tool {name!r}"
     try:
         if name in ASKED:
             return json.dumps(ask(os.environ[SOCKET_VARIABLE], name, arguments))
@@ -69,15 +71,13 @@ def use(name: str, arguments: dict[str, Any], root: Path) -> str:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(arguments["content"])
             return "written"
-        if name == "replace":
-            text = path.read_text()
-            if text.count(arguments["old"]) != 1:
-                return f"error: the old text occurs {text.count(arguments['old'])} times"
-            path.write_text(text.replace(arguments["old"], arguments["new"]))
-            return "replaced"
+        text = path.read_text()
+        if text.count(arguments["old"]) != 1:
+            return f"error: the old text occurs {text.count(arguments['old'])} times"
+        path.write_text(text.replace(arguments["old"], arguments["new"]))
+        return "replaced"
     except (OSError, ValueError, KeyError, TypeError) as error:
         return f"error: {type(error).__name__}: {error}"
-    return f"error: there is no tool {name!r}"
 
 
 class OpenAI:

@@ -31,6 +31,10 @@ def serving(toolbox: Toolbox, path: Path) -> Iterator[Path]:
             listener.shutdown(socket.SHUT_RDWR)
         listener.close()
         path.unlink(missing_ok=True)
+        with (
+            toolbox.lock
+        ):  # a call that the session did not wait for ends first: its verdict counts, its device is free
+            pass
 
 
 def _accept(toolbox: Toolbox, listener: socket.socket) -> None:
