@@ -16,7 +16,8 @@ HOW := $(call flag,AGENT,agent) $(call flag,PROFILE,profile) $(call flag,JOBS,jo
 NAMES := $(if $(OP_DIR),$(basename $(notdir $(patsubst %/,%,$(OP_DIR)))),$(OP))
 OPERATORS := $(if $(OP_DIR),,--operator $(OP))
 
-.PHONY: help setup optimize judge report watch doctor wiki wiki-experiments calibrate bench test lint format containers clean
+.PHONY: help setup optimize judge report watch replay skill doctor wiki wiki-experiments calibrate bench test lint format \
+	containers clean
 
 help:  ## list the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,8 +40,8 @@ report: setup  ## render the reports of OP again, running nothing else
 watch: setup  ## live progress of OP in the terminal
 	@$(KW) watch --results "$(RESULTS)" --operator $(NAMES)
 
-doctor: setup  ## what this machine has, what is missing and how to get it
-	@$(KW) doctor
+doctor: setup  ## what this machine has, what is missing and how to get it; AGENT=claude: that agent's program and login
+	@$(KW) doctor $(call flag,AGENT,agent)
 
 wiki: setup  ## list the knowledge cards and their measured effects; Q="words" finds some
 	@$(KW) wiki $(if $(Q),query "$(Q)" $(call flag,PLATFORM,platform) $(call flag,FRAMEWORK,framework),list)
@@ -50,6 +51,12 @@ wiki-experiments: setup  ## measure the cards' experiments again; a card whose e
 
 calibrate: setup  ## measure what this machine reaches: bandwidth, matrix rates, launch
 	@$(KW) calibrate --platform $(or $(PLATFORM),auto) --again
+
+replay: setup  ## print the agent sessions of VERSION=results/.../b00/v001 readably
+	@$(KW) replay "$(VERSION)"
+
+skill: setup  ## put skill and hooks into PREFIX=folder for your own coding session; ACTION=uninstall, HOOKS_ONLY=1
+	@$(KW) skill $(or $(ACTION),install) --prefix "$(or $(PREFIX),.)" $(if $(HOOKS_ONLY),--hooks-only)
 
 bench: setup  ## measure the workflow's overhead and the judge's speed
 	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python "$$script" || exit 1; done

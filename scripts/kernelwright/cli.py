@@ -26,6 +26,8 @@ VERBS = {
     "wiki": ("kernelwright.knowledge.wiki.__main__", "find, check, measure and harvest knowledge cards"),
     "calibrate": ("kernelwright.knowledge.calibration", "measure what this machine reaches: bandwidth, rates, launch"),
     "doctor": ("kernelwright.doctor", "what this machine has, what is missing and how to get it"),
+    "assist": ("kernelwright.assist", "in your own coding session: judge, profile, wiki, memory"),
+    "skill": ("kernelwright.skill", "put that workflow into a project: a skill and hooks for coding agents"),
     "replay": ("kernelwright.replay", "print an agent session readably"),
     "tool": ("kernelwright.agents.tools.client", "in an agent session: judge, compile, profile, wiki, memory, status"),
     "specs": ("kernelwright.specs", "step: operator contract, platform facts, roofline floors"),

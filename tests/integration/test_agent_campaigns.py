@@ -45,7 +45,7 @@ HANDOFF = {"outcome": "candidate_ready", "summary": "one addition instead of 24"
            "journal": [{"idea": "fold the additions", "result": "accepted", "kept": True}]}  # fmt: skip
 
 
-def plan(profile_text):
+def planned(profile_text):
     """The model's plan: it cites what it has just read in profile.json."""
     profile = json.loads(profile_text[profile_text.index("{") : profile_text.rindex("}") + 1])
     name = profile["bottlenecks"][0]["evidence"][0]
@@ -57,8 +57,11 @@ def plan(profile_text):
     return {"write": ["plan.json", json.dumps(body) + "\n"]}
 
 
+REVIEWERS = {"codex": ["pi"]}
+REVIEW = {"verdict": "agree", "reasons": ["The launches dominate."]}
 SCRIPTS = {
-    "Plan the next version": [{"read": "profile.json"}, plan, {"text": "planned"}],
+    "Review a plan": [{"write": ["review.json", json.dumps(REVIEW) + "\n"]}, {"text": "reviewed"}],
+    "Plan the next version": [{"read": "profile.json"}, planned, {"text": "planned"}],
     "Write a faster kernel": [
         {"write": ["kernels/b00.py", KERNEL]},
         {"judge": "kernels/b00.py"},
@@ -103,12 +106,21 @@ def project(tmp_path_factory):
 def settings(project, name):
     body = {
         "agent": name,
-        "agents": {"session": {"trials": 2, "wall_s": 240, "retries": 0}},
+        "agents": {"session": {"trials": 2, "wall_s": 240, "retries": 0, "reviewers": REVIEWERS.get(name, [])}},
         "judge": {"seeds": 1, "dispatch_seeds": 1, "samples": 15},
         "stop": {"max_iters": 1, "max_stall": 9, "target_utilization": None},
     }
     (project.work / "settings.yaml").write_text(yaml.safe_dump(body))
     return "--config", "settings.yaml"
+
+
+def variables(names, url, folder, clis):
+    """Environment for several CLIs; each has a home of its own."""
+    found, path = {}, []
+    for name in names:
+        found |= clients.variables(name, url, folder / name, clis)
+        path.append(found.pop("PATH"))
+    return {**found, "PATH": os.pathsep.join(path)}
 
 
 @pytest.mark.parametrize("name", ["claude", "codex", "pi", "api"])
@@ -117,7 +129,7 @@ def test_a_campaign_ends_in_a_promoted_kernel_and_counts_every_token(project, na
         shutil.rmtree(project.campaign / folder, ignore_errors=True)
     model = FakeModel(SCRIPTS)
     with Server(model) as url:
-        project.variables = clients.variables(name, url, tmp_path / "home", clis)
+        project.variables = variables([name, *REVIEWERS.get(name, [])], url, tmp_path, clis)
         output = project.run(*settings(project, name))
     version = project.campaign / "b00" / "v001"
     verdict = json.loads((version / "verdict.json").read_text())
@@ -127,6 +139,9 @@ def test_a_campaign_ends_in_a_promoted_kernel_and_counts_every_token(project, na
     workspace = git.Repo(next(project.campaign.glob("kernel_opt_*")))
     assert any(commit.message.startswith("b00 v001: 24 launches") for commit in workspace.iter_commits())
 
+    plan = json.loads((version / "plan.json").read_text())
+    said = [(review["agent"], review["verdict"]) for review in plan.get("reviews", [])]
+    assert said == [(reviewer, "agree") for reviewer in REVIEWERS.get(name, [])]
     billed = model.total()
     memory = json.loads((version / "memory.json").read_text())
     assert memory["tokens"] == billed["input"] + billed["output"]

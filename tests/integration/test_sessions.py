@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import importlib.util
 import json
 import os
@@ -347,3 +348,43 @@ def test_the_tools_are_there_by_the_model_context_protocol_too(world, name):
     # Claude Code names tools that it loads when they are asked for, codex describes them.
     offered = "mcp__kernelwright__judge" if name == "claude" else "Does a kernel build and give right values once?"
     assert any(offered in body for body in one.model.bodies)
+
+
+@pytest.mark.parametrize("walls", ["none", pytest.param("required", marks=needs_bubblewrap)])
+@pytest.mark.parametrize("name", ["claude", "codex", "pi"])
+def test_production_mode_shows_no_size_and_a_model_that_looks_finds_none(world, name, walls):
+    one = world(name, isolation=walls)
+    sized = {**files.WORKLOAD, "input_kwargs": {"rows": 31337}, "axes": {"rows": 31337}}
+    traffic = {"read_bytes": 10, "write_bytes": 10, "flops": 0, "source": "declared"}
+    specs = {**files.SPECS, "mode": "production", "workloads": {"w_31337": {**sized, "traffic": traffic}}}
+    profile = {**files.PROFILE, "metrics": {**files.METRICS, "latency_us.w_31337": {"value": 1.25, "unit": "us"}}}
+    leaky = verdict(Path(__file__))
+    leaky |= {"status": "rejected", "reason": "wrong_values", "sentence": "w_31337: row 31336 is wrong", "timing": None,
+              "log": "x has 31337 rows", "stage": "correctness"}  # fmt: skip
+    one.ctx = dataclasses.replace(one.ctx, specs=specs, workloads=("w_31337",), profile=profile, judge=lambda *_: leaky)
+    artifacts.write_text(one.ctx.campaign.specs, json.dumps(specs))
+    for path in (one.ctx.worktree / "operator" / "shapes.json", one.ctx.operator.directory / "shapes.json"):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text('{"w_31337": {"rows": 31337}}')
+    looks = "cat operator/*; git show HEAD:operator/shapes.json; env; cat /proc/*/environ /proc/*/cmdline"
+    if walls == "required":
+        looks += f"; cat {one.ctx.operator.directory}/* {one.ctx.campaign.root}/*; grep -rs 3133[7] /tmp"
+    steps = [{"run": f"({looks}) 2>&1 | grep -a 3133[7]"}, *CANDIDATE]
+    one.model.scripts = {"Write a faster kernel": steps}
+    outcome = one.candidate()
+    assert (outcome.outcome, outcome.usage["trials"]) == ("candidate_ready", 1), outcome
+    # What reached the model: neither prompts nor anything that a tool gave has the size; the command itself has it not.
+    assert not any("31337" in body for body in one.model.bodies)
+    assert_billed(outcome.usage, one.model)
+
+
+def test_qodercli_without_a_login_says_so(world, monkeypatch, clis, tmp_path):
+    programs = clients.installed("qodercli", clis)
+    one = world("pi", retries=0, resumes=0)
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    agent = agents.get("qodercli")
+    assert agent.adapter.login(dict(os.environ)) == (False, "not logged in")
+    outcome = agent.candidate(one.ctx, PLAN)
+    assert (outcome.outcome, outcome.usage["input_tokens"]) == ("failed", None)
+    assert outcome.note.startswith(("auth", "network")), outcome.note

@@ -35,6 +35,14 @@ def page(name: str, **facts: Any) -> str:
     return text
 
 
+def filled(text: str, **facts: Any) -> str:
+    """A template's text with `facts`."""
+    from jinja2 import Environment, StrictUndefined
+
+    made: str = Environment(undefined=StrictUndefined, keep_trailing_newline=True).from_string(text).render(**facts)
+    return made
+
+
 def kernel_name(ctx: EpisodeContext) -> str | None:
     """The kernel file relative to the session's folder."""
     if ctx.kernel_file is None or ctx.worktree is None:
