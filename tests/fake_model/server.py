@@ -1,7 +1,8 @@
 """A model server on 127.0.0.1 whose model follows a script, bills what it answers and fails on demand.
 
 A script is a list of steps, chosen by the first of its markers that the latest prompt with a marker contains:
-{"run": command}, {"write": [path, text]}, {"read": path}, {"judge": file} or {"text": words}, or a function that makes one
+{"run": command}, {"write": [path, text]}, {"read": path}, {"judge": file}, {"text": words} or
+{"tool": name, "arguments": {...}} for a tool of one client, or a function that makes one
 of these from what the last tool gave. The number of tool calls since that prompt
 says which step is next, so the server keeps no conversation.
 """
@@ -88,6 +89,8 @@ def as_reply(step: dict[str, Any], tools: list[str], number: int) -> Reply:
     """A step with the tools that the client offers: a shell does what no tool of its own does."""
     if "text" in step:
         return Reply(number, step["text"])
+    if "tool" in step:
+        return Reply(number, tool=step["tool"], arguments=step["arguments"])
     shell = next((name for name in SHELLS if name in tools), None)
     if "write" in step:
         path, text = step["write"]

@@ -19,6 +19,7 @@ from kernelwright import agents, artifacts
 from kernelwright.agents import prompt
 from kernelwright.agents.sessions import isolation
 from kernelwright.agents.sessions import review as review_module
+from kernelwright.agents.sessions.adapter import Launch, settings_of
 from kernelwright.plan import make as make_plan
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -388,3 +389,41 @@ def test_qodercli_without_a_login_says_so(world, monkeypatch, clis, tmp_path):
     outcome = agent.candidate(one.ctx, PLAN)
     assert (outcome.outcome, outcome.usage["input_tokens"]) == ("failed", None)
     assert outcome.note.startswith(("auth", "network")), outcome.note
+
+
+def test_the_hooks_of_the_skill_hold_up_a_real_session(world, tmp_path):
+    """Claude Code with the project's hooks: an edit before the plan is refused, the end before the judge too."""
+    project = tmp_path / "project"
+    project.mkdir()
+    operator = Path(__file__).parents[2] / "operators" / "l2_norm"
+    command = [sys.executable, "-m", "kernelwright"]
+    flags = ["--operator", str(operator), "--platform", "cpu", "--framework", "cpp"]
+    subprocess.run([*command, "assist", "start", *flags], cwd=project, check=True, capture_output=True)
+    subprocess.run([*command, "skill", "install"], cwd=project, check=True, capture_output=True)
+    kernel = project / "kernel.py"
+    first = kernel.read_text()
+    write = {"tool": "Write", "arguments": {"file_path": str(kernel), "content": "# changed\n"}}
+    script = [write, {"run": f"{sys.executable} -m kernelwright assist memory; echo plan > .kernelwright/plan.md"},
+              {"tool": "Read", "arguments": {"file_path": str(kernel)}}, write, {"text": "It is faster now."}]  # fmt: skip
+    one = world("claude", scripts={"HELLO": script})
+    adapter = one.agent.adapter
+    settings = settings_of("claude", os.environ, {})
+    launch = Launch("HELLO", "6f9619ff-8b86-4d01-b42d-00cf4fc964ff", settings, tmp_path)
+    environment = {**adapter.environment(launch), "PYTHONPATH": os.environ.get("PYTHONPATH", "")}
+    done = subprocess.run(
+        adapter.argv(launch), cwd=project, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        check=False, timeout=120,
+    )  # fmt: skip
+    assert first != kernel.read_text() == "# changed\n", done.stdout[-3000:]
+    said = "".join(one.model.bodies)
+    assert "Before the kernel is edited: read what was tried" in said
+    assert "The kernel was changed and not judged" in said
+
+
+@needs_bubblewrap
+def test_behind_walls_claude_keeps_its_own_state_file(world):
+    one = world("claude", isolation="required")
+    state = one.home / ".claude.json"
+    state.write_text('{"hasCompletedOnboarding": true, "marker": 1}')
+    assert one.candidate().outcome == "candidate_ready"
+    assert json.loads(state.read_text())["marker"] == 1
