@@ -73,7 +73,8 @@ def body(
     bucket: str, version: int, plan: Mapping[str, Any], usage: Mapping[str, Any], verdict: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Body of memory.json; it carries what the stop rules read, so that they need not parse a verdict's samples."""
-    blocked = plan["status"] == "blocked"
+    blocked = plan["status"] == "blocked" or usage.get("outcome") == "blocked"
+    blocker = plan["blocker"] or usage.get("note") or "no reason given"
     record = {
         "bucket": bucket,
         "version": version,
@@ -84,7 +85,7 @@ def body(
         "change": plan["change"],
         "outcome": "blocked" if blocked else verdict["status"],
         "reason": verdict["reason"],
-        "blocker": plan["blocker"] or "no reason given" if blocked else None,
+        "blocker": blocker if blocked else None,
         "speedup": ((verdict["timing"] or {}).get("geomean", {}).get("incumbent") or {}).get("value"),
         "share_of_floor": stop.share_of_floor(verdict),
         "tokens": stop.session_tokens(plan["usage"], usage["usage"]),

@@ -16,7 +16,7 @@ from typing import Any
 from kernelwright import artifacts
 from kernelwright.agents import disguise, prompt
 from kernelwright.agents.base import BLOCKED, CANDIDATE_READY, FAILED, PIVOT, EpisodeContext, Outcome
-from kernelwright.agents.sessions import handoff, ledger, review
+from kernelwright.agents.sessions import handoff, ledger, review, secrets
 from kernelwright.agents.sessions.adapter import Adapter, Launch, settings_of
 from kernelwright.agents.sessions.ledger import Ledger
 from kernelwright.agents.sessions.record import Failure
@@ -82,6 +82,10 @@ class CodingAgent:
             ]
         return Talk(ctx, self.adapter, settings, books(ctx, step), folder, private, tool, mcp)
 
+    def redactor(self) -> Callable[[str], str]:
+        """Takes the secrets that a session can see out of what it leaves."""
+        return secrets.redactor(os.environ, settings_of(self.adapter.NAME, os.environ, {}).env)
+
     def checks(self) -> list[tuple[str, str | None, str]]:
         """(what, found or None, how to get it): the CLI's version and login, by its own commands."""
         settings = settings_of(self.adapter.NAME, os.environ, {})
@@ -106,6 +110,7 @@ class CodingAgent:
             )
             usage = ledger.usage(talk.entries, time.monotonic() - start, 0)
             body = owed(lambda: sound_plan(folder, ctx, names), failure, usage)
+            body = json.loads(self.redactor()(json.dumps(body)))
         return {"status": "planned", "blocker": None, "dropout": ctx.dropped_hypotheses, **body, "usage": usage}
 
     def review(self, ctx: EpisodeContext, plan: Mapping[str, Any]) -> dict[str, Any]:
@@ -120,6 +125,7 @@ class CodingAgent:
             failure = talk.converse(text, lambda: fault_of(lambda: review.read(folder), names), finisher(review.REVIEW))
             usage = ledger.usage(talk.entries, time.monotonic() - start, 0)
             body = owed(lambda: review.read(folder), failure, usage)
+            body = json.loads(self.redactor()(json.dumps(body)))
         return {**body, "usage": usage}
 
     @contextmanager
@@ -133,7 +139,7 @@ class CodingAgent:
             (folder / "kernel.py").write_text(ctx.incumbent_file.read_text())
             (folder / "profile.json").write_text(json.dumps(disguise.shown_profile(ctx, names), indent=1) + "\n")
             evidence = ledger.folder(ctx.campaign, ctx.bucket, ctx.version) / step
-            with tools(Toolbox(ctx, folder, evidence, no_judge, 0, PLANNING), private) as tool:
+            with tools(Toolbox(ctx, folder, evidence, no_judge, 0, verbs=PLANNING), private) as tool:
                 yield self.talk(ctx, step, folder, private, tool)
 
     def candidate(self, ctx: EpisodeContext, plan: Mapping[str, Any]) -> Outcome:
@@ -148,7 +154,8 @@ class CodingAgent:
         shown = disguise.shown_profile(ctx, names)
         (ctx.worktree / "profile.json").write_text(json.dumps(shown, indent=1) + "\n")
         evidence = ctx.campaign.version_dir(ctx.bucket, ctx.version) / "candidate" / "evidence"
-        box = Toolbox(ctx, ctx.worktree, fresh(evidence), ctx.judge, policy["trials"], EPISODES[policy["episode"]])
+        verbs = EPISODES[policy["episode"]]
+        box = Toolbox(ctx, ctx.worktree, fresh(evidence), ctx.judge, policy["trials"], self.redactor(), verbs)
         with private_folder() as private, tools(box, private) as tool:
             talk = self.talk(ctx, "candidate", ctx.worktree, private, tool)
             text = prompt.render(ctx, "session_candidate", plan)
@@ -238,6 +245,12 @@ def candidate_fault(ctx: EpisodeContext, before: str, box: Toolbox) -> str | Non
     return None if reached else f"the goal of {policy['goal_speedup']} times the incumbent's speed is not reached yet"
 
 
+def holds_secret(ctx: EpisodeContext, box: Toolbox) -> bool:
+    assert ctx.kernel_file is not None
+    text = ctx.kernel_file.read_text(errors="replace")
+    return box.hide(text) != text
+
+
 def changed(ctx: EpisodeContext, before: str) -> bool:
     assert ctx.kernel_file is not None
     if not ctx.kernel_file.is_file() or ctx.kernel_file.is_symlink():
@@ -253,12 +266,14 @@ def concluded(
     """The outcome: what the handoff says; without one, the best kernel that the judge accepted in the session."""
     assert ctx.worktree is not None
     try:
-        said: dict[str, Any] | None = handoff.read(ctx.worktree)
+        said: dict[str, Any] | None = json.loads(box.hide(json.dumps(handoff.read(ctx.worktree))))
         wrong = ""
     except InputError as error:
         said, wrong = None, str(error)
     if said is not None and said["outcome"] in (PIVOT, BLOCKED):
         return Outcome(said["outcome"], said["summary"], usage, log, said)
+    if changed(ctx, before) and holds_secret(ctx, box):
+        return Outcome(FAILED, "the kernel file holds the value of a secret variable", usage, log, said)
     if said is not None and changed(ctx, before):
         return Outcome(CANDIDATE_READY, said["summary"], usage, log, said)
     why = f"{failure.kind}: {failure.text}" if failure is not None else wrong or "the kernel file is as it was"
