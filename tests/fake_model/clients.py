@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,27 @@ PACKAGES = {
     "qodercli": "@qoder-ai/qodercli@1.1.52",
 }
 FOLDER = "KERNELWRIGHT_TEST_CLIS"  # a folder where they are already, or are kept for the next time
+
+
+def folder(tmp_path_factory: Any) -> Path:
+    """Where the CLIs are or will be installed, one place for a whole run of the tests."""
+    import pytest
+
+    given = os.environ.get(FOLDER)
+    if not given and shutil.which("npm") is None:
+        pytest.skip("the coding CLIs are not here, and npm is not either")
+    root = tmp_path_factory.getbasetemp().parent if not given else Path(given)
+    return root if given else root / "clis"
+
+
+def ready(name: str, root: Path) -> None:
+    """Skip the test when CLI `name` cannot be had."""
+    import pytest
+
+    if name == "api":
+        pytest.importorskip("openai")
+    else:
+        installed(name, root)
 
 
 def installed(name: str, folder: Path) -> Path:
@@ -74,6 +96,7 @@ def write_pi_models(home: Path, url: str, api: str = "anthropic-messages") -> No
 
 def variables(name: str, url: str, home: Path, clis: Path, **more: Any) -> dict[str, str]:
     """Environment of a supervisor that is to run CLI `name` against `url`."""
+    ready(name, clis)
     given = settings(name, url, home, **more)
     path = [str(Path(sys.executable).parent), os.environ["PATH"]]
     if name in PACKAGES:

@@ -86,8 +86,7 @@ class AgentProject(Project):
 
 @pytest.fixture(scope="session")
 def clis(tmp_path_factory):
-    given = os.environ.get(clients.FOLDER)
-    return Path(given) if given else tmp_path_factory.mktemp("clis")
+    return clients.folder(tmp_path_factory)
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -100,3 +101,26 @@ def test_it_starts_without_heavy_imports() -> None:
     code = f"import sys, kernelwright.watch; print([name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_running_session_is_shown_with_its_tokens_and_its_last_tool_call(tmp_path: Path) -> None:
+    campaign = build(tmp_path, finished=False)
+    (campaign.root / "failures.json").unlink()
+    folder = campaign.version_dir("b02", 3)
+    tokens = {"input_tokens": 12000, "output_tokens": 345}
+    record = {
+        "state": "running",
+        "step": "candidate",
+        "agent": "claude",
+        "turns": 7,
+        "tokens": tokens,
+        "last_tool": "Bash make",
+    }
+    artifacts.write_text(folder / "profile.json", "{}")
+    artifacts.write_text(folder / "plan.json", "{}")
+    artifacts.write_text(folder / "sessions" / "plan-1.json", json.dumps({"state": "ended"}))
+    artifacts.write_text(folder / "sessions" / "candidate-1.json", json.dumps(record))
+    assert watch.progress(campaign, POLICY)[2].step == "v003 candidate: claude, 7 turns, 12,345 tokens, Bash make"
+    record |= {"tokens": None, "last_tool": None}
+    artifacts.write_text(folder / "sessions" / "candidate-1.json", json.dumps(record))
+    assert watch.progress(campaign, POLICY)[2].step == "v003 candidate: claude, 7 turns, tokens unknown"
