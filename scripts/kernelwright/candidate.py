@@ -84,7 +84,7 @@ def main(argv: list[str] | None = None) -> int:
     episode = workspace.episode_worktree(campaign, arguments.bucket, arguments.version, bare.operator)
     with episode as (worktree, kernel_file):
         judge = judge_call(bare, arguments.operator_dir)
-        ctx = replace(bare, worktree=worktree, kernel_file=kernel_file, judge=judge)
+        ctx = replace(bare, worktree=worktree, kernel_file=kernel_file, judge=judge, prepare_judge=judging.prepare)
         outcome = run_session(ctx, settings["agent"], plan)
         write_session(arguments.output_dir, settings["agent"], ctx, outcome)
     print(f"candidate {ctx.bucket} v{ctx.version:03d}: {outcome.outcome}: {outcome.note}", file=sys.stderr)

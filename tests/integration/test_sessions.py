@@ -426,3 +426,28 @@ def test_behind_walls_claude_keeps_its_own_state_file(world):
     state.write_text('{"hasCompletedOnboarding": true, "marker": 1}')
     assert one.candidate().outcome == "candidate_ready"
     assert json.loads(state.read_text())["marker"] == 1
+
+
+@pytest.mark.parametrize("api", ["openai-completions", "openai-responses"])
+def test_pi_counts_the_same_in_every_format(world, api):
+    one = world("pi")
+    clients.write_pi_models(one.home, f"http://127.0.0.1:{one.server.http.server_address[1]}", api)
+    outcome = one.candidate()
+    assert outcome.outcome == "candidate_ready", outcome
+    assert_billed(outcome.usage, one.model)
+
+
+def test_the_api_agent_speaks_messages_too(world, monkeypatch):
+    pytest.importorskip("anthropic")
+    one = world("api")
+    url = f"http://127.0.0.1:{one.server.http.server_address[1]}"
+    given = {
+        "provider": "anthropic",
+        "model": "fake",
+        "base_url": url,
+        "env": {"ANTHROPIC_API_KEY": "secret-anthropic"},
+    }
+    monkeypatch.setenv("KERNELWRIGHT_API_SESSION_SETTINGS", json.dumps(given))
+    outcome = one.candidate()
+    assert outcome.outcome == "candidate_ready", outcome
+    assert_billed(outcome.usage, one.model)

@@ -32,6 +32,8 @@ class EpisodeContext:
     worktree: Path | None = None
     kernel_file: Path | None = None
     judge: JudgeCall | None = None
+    # Starts the judge of this process where there is no server: before a session, which ends what starts during it.
+    prepare_judge: Callable[[], None] = lambda: None
     dropout: tuple[dict[str, Any], ...] = ()  # memories that optimization dropout left out of this episode
 
     @property

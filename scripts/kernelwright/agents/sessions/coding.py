@@ -156,6 +156,7 @@ class CodingAgent:
         evidence = ctx.campaign.version_dir(ctx.bucket, ctx.version) / "candidate" / "evidence"
         verbs = EPISODES[policy["episode"]]
         box = Toolbox(ctx, ctx.worktree, fresh(evidence), ctx.judge, policy["trials"], self.redactor(), verbs)
+        ctx.prepare_judge()
         with private_folder() as private, tools(box, private) as tool:
             talk = self.talk(ctx, "candidate", ctx.worktree, private, tool)
             text = prompt.render(ctx, "session_candidate", plan)
