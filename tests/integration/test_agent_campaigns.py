@@ -5,18 +5,13 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import sys
-from pathlib import Path
 
 import git
 import pytest
 import yaml
-from project import Project
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
-from fake_model import clients
 from fake_model.server import FakeModel, Server
+from project import Project
+from session_world import clients
 
 pytestmark = pytest.mark.slow
 REFERENCE = """import torch
@@ -82,11 +77,6 @@ class AgentProject(Project):
         env = {**super().env, **self.variables}
         del env["KERNELWRIGHT_STEP_PYTHON"]
         return env
-
-
-@pytest.fixture(scope="session")
-def clis(tmp_path_factory):
-    return clients.folder(tmp_path_factory)
 
 
 @pytest.fixture(scope="module")
