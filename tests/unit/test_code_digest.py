@@ -70,7 +70,7 @@ def test_unknown_module_is_named(package):
 
 def test_schemas_of_named_kinds_are_in_it():
     names = [path.name for path in code_digest._schemas({"plan", "unrelated"})]
-    assert names == ["common.schema.yaml", "plan.schema.yaml", "usage.schema.yaml"]
+    assert names == ["common.schema.yaml", "handoff.schema.yaml", "plan.schema.yaml", "usage.schema.yaml"]
 
 
 @pytest.mark.parametrize("step", STEPS)
