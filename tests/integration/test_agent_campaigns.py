@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
+import signal
+import time
 
 import git
+import psutil
 import pytest
 import yaml
 from fake_model.server import FakeModel, Server
@@ -92,15 +96,64 @@ def project(tmp_path_factory):
         process.kill()
 
 
-def settings(project, name):
+def settings(project, name, **session):
     body = {
         "agent": name,
-        "agents": {"session": {"trials": 2, "wall_s": 240, "retries": 0, "reviewers": REVIEWERS.get(name, [])}},
+        "agents": {
+            "session": {"trials": 2, "wall_s": 240, "retries": 0, "reviewers": REVIEWERS.get(name, []), **session}
+        },
         "judge": {"seeds": 1, "dispatch_seeds": 1, "samples": 15},
         "stop": {"max_iters": 1, "max_stall": 9, "target_utilization": None},
     }
     (project.work / "settings.yaml").write_text(yaml.safe_dump(body))
     return "--config", "settings.yaml"
+
+
+def holders(mark):
+    """Processes with `mark` in their command line."""
+    found = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if mark in " ".join(process.cmdline()) and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+    return found
+
+
+@pytest.mark.parametrize(("number", "walls"), [(signal.SIGTERM, "none"), (signal.SIGKILL, "auto")])
+def test_a_run_that_ends_in_a_session_leaves_no_process_and_the_next_counts_its_tokens(
+    project, clis, tmp_path, number, walls
+):
+    for folder in ("b00", "dispatcher"):
+        shutil.rmtree(project.campaign / folder, ignore_errors=True)
+    mark = f"9{os.getpid() % 1000:03d}.{int(number)}"
+    hold = [SCRIPTS["Write a faster kernel"][0], {"run": f"touch started; tail -f /dev/null -s {mark}"}]
+    model = FakeModel({**SCRIPTS, "Write a faster kernel": hold})
+    with Server(model) as url:
+        project.variables = variables(["claude"], url, tmp_path, clis)
+        flags = settings(project, "claude", isolation=walls)
+        child = project.start(*flags)
+        deadline = time.monotonic() + 240
+        while not (project.campaign / "worktrees" / "b00-v001" / "started").exists():
+            assert child.poll() is None and time.monotonic() < deadline
+            time.sleep(0.1)
+        time.sleep(2.0)  # the record is written once a second
+        child.send_signal(number)
+        child.communicate(timeout=60)
+        end = time.monotonic() + 20
+        while holders(mark) and time.monotonic() < end:
+            time.sleep(0.1)
+        assert holders(mark) == [] and project.gone() == []
+        model.scripts = dict(SCRIPTS)
+        output = project.run(*flags)
+    memory = json.loads((project.campaign / "b00" / "v001" / "memory.json").read_text())
+    billed = model.total()
+    assert memory["outcome"] == "accepted", output
+    assert memory["tokens"] == billed["input"] + billed["output"]
+    states = [
+        json.loads(path.read_text())["state"]
+        for path in sorted((project.campaign / "b00/v001/sessions").glob("c*.json"))
+    ]
+    assert states == ["lost", "ended"]
 
 
 def variables(names, url, folder, clis):
