@@ -1,4 +1,4 @@
-"""Cards of gpu-wiki by id or by words. A card is a Markdown file; its id is its path without the ending."""
+"""Cards of gpu-wiki by id or by words. A card is a Markdown file; its id is its name without the ending."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ MOST_CHARS = 6000
 
 
 def cards(root: Path | None = None) -> dict[str, Path]:
-    """Card id -> file. Pages named README are no cards."""
+    """Card id -> file. Pages named README and what lies under experiments/ are no cards."""
     root = root or paths.project_root() / "gpu-wiki"
     found = sorted(root.rglob("*.md")) if root.is_dir() else []
-    return {str(path.relative_to(root).with_suffix("")): path for path in found if path.stem != "README"}
+    return {path.stem: path for path in found if path.stem != "README" and "experiments" not in path.parts}
 
 
 def look_up(query: str, root: Path | None = None) -> dict[str, Any]:

@@ -93,6 +93,6 @@ def test_wiki_cards_are_found_by_id_and_by_words(tmp_path):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / f"{name}.md").write_text(text)
     (tmp_path / "README.md").write_text("# shared")
-    assert wiki.look_up("techniques/tiling", tmp_path)["text"] == "# Tiling\nshared memory"
-    assert [card["id"] for card in wiki.look_up("shared", tmp_path)["cards"]] == ["pitfalls/banks", "techniques/tiling"]
+    assert wiki.look_up("tiling", tmp_path)["text"] == "# Tiling\nshared memory"
+    assert [card["id"] for card in wiki.look_up("shared", tmp_path)["cards"]] == ["banks", "tiling"]
     assert wiki.look_up("nothing", tmp_path) == {"cards": [], "known": 2}
