@@ -15,6 +15,7 @@ from typing import Any
 from kernelwright import agents, artifacts, cli, judging, workspace
 from kernelwright.agents import context
 from kernelwright.agents.base import BLOCKED, CANDIDATE_READY, FAILED, EpisodeContext, JudgeCall, Outcome, unknown_usage
+from kernelwright.agents.sessions import ledger
 
 
 def judge_call(ctx: EpisodeContext, operator_dir: Path) -> JudgeCall:
@@ -67,7 +68,8 @@ def write_session(folder: Path, agent_name: str, ctx: EpisodeContext, outcome: O
     if outcome.handoff is not None:
         body["handoff"] = outcome.handoff
     digest = artifacts.sha256_file(folder / "kernel.py")
-    artifacts.write(folder / "usage.json", "usage", body, agent=agent_name, kernel_sha256=digest)
+    parents = ledger.parents(ctx.campaign, ctx.bucket, ctx.version, "candidate")
+    artifacts.write(folder / "usage.json", "usage", body, agent=agent_name, kernel_sha256=digest, parents=parents)
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -12,7 +12,7 @@ from typing import Any
 from kernelwright import agents, artifacts, cli
 from kernelwright.agents import context
 from kernelwright.agents.base import EpisodeContext, unknown_usage
-from kernelwright.agents.sessions import review
+from kernelwright.agents.sessions import ledger, review
 from kernelwright.agents.tools import wiki
 from kernelwright.errors import InputError, KernelwrightError
 from kernelwright.knowledge.wiki import cite
@@ -149,12 +149,13 @@ def main(argv: list[str] | None = None) -> int:
     plan = make(ctx, settings["agent"], arguments.output)
     profile = campaign.version_dir(arguments.bucket, arguments.version) / "profile.json"
     cited = {f"wiki:{name}": artifacts.sha256_file(path) for name, path in cite.files(plan["wiki"], settings).items()}
+    sessions = ledger.parents(campaign, arguments.bucket, arguments.version, "plan")
     artifacts.write(
         arguments.output,
         "plan",
         plan,
         agent=settings["agent"],
-        parents={"profile.json": artifacts.sha256_file(profile), **cited},
+        parents={"profile.json": artifacts.sha256_file(profile), **sessions, **cited},
     )
     artifacts.write_text(arguments.markdown, markdown(plan))
     return 0

@@ -174,3 +174,13 @@ def test_the_api_agent_speaks_messages_too(world, monkeypatch):
     outcome = one.candidate()
     assert outcome.outcome == "candidate_ready", outcome
     assert_billed(outcome.usage, one.model)
+
+
+@pytest.mark.parametrize("name", ["claude", "pi"])
+def test_a_cost_budget_ends_the_session(world, name):
+    one = world(
+        name, scripts={"Write a faster kernel": [*CANDIDATE[:2], *[{"run": "sleep 0.3"}] * 100]}, cost_usd=0.002
+    )
+    outcome = one.candidate()
+    assert "(cost_budget" in outcome.note and one.model.requests < 20, outcome.note
+    assert one.records[0]["cost_usd"] > 0.002

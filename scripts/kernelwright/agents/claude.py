@@ -10,7 +10,7 @@ from typing import Any
 from kernelwright.agents.sessions.adapter import Adapter, Launch, jsonl
 from kernelwright.agents.sessions.coding import CodingAgent
 from kernelwright.agents.sessions.reader import Reader
-from kernelwright.agents.sessions.record import TURNS, Failure, Tokens, failure
+from kernelwright.agents.sessions.record import COST, TURNS, Failure, Tokens, failure
 
 
 def tokens_of(usage: Mapping[str, Any]) -> Tokens:
@@ -116,6 +116,8 @@ class ClaudeReader(Reader):
             self.failure = None
         elif event.get("subtype") == "error_max_turns":
             self.failure = Failure(TURNS, "the CLI's own limit of turns")
+        elif event.get("subtype") == "error_max_budget_usd":
+            self.failure = Failure(COST, "the CLI's limit of cost")
         else:  # `subtype` says success even then
             words = self.text or "; ".join(event.get("errors") or []) or str(event.get("subtype"))
             self.failure = failure(words, event.get("api_error_status"))
@@ -135,7 +137,9 @@ class Claude(Adapter):
         words = [self.PROGRAM, "--print", "--verbose", "--output-format", "stream-json", "--include-partial-messages",
                  "--dangerously-skip-permissions"]  # fmt: skip
         words += ["--resume", launch.session_id] if launch.resume else ["--session-id", launch.session_id]
-        for flag, value in (("--model", settings.model), ("--effort", settings.effort)):
+        limit = None if launch.cost_usd is None else str(launch.cost_usd)
+        flags = (("--model", settings.model), ("--effort", settings.effort), ("--max-budget-usd", limit))
+        for flag, value in flags:
             words += [flag, value] if value else []
         if settings.settings is not None:  # in a file: it may hold secrets
             path = launch.private / "settings.json"

@@ -33,7 +33,7 @@ class Qoder(Adapter):
 
     NAME = PROGRAM = "qodercli"
     VARIABLES = ("QODER_",)
-    STATE = (".qoder", ".qoder.json")
+    STATE = (".qoder",)
     LOGIN = ("status",)
     INSTALL = "npm install -g @qoder-ai/qodercli@1.1.52"
     RESUMES = False  # started without session files

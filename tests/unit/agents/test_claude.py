@@ -77,8 +77,11 @@ def test_an_error_is_named_although_subtype_says_success(facts, kind):
     assert reader.failure.kind == kind
 
 
-def test_the_clis_own_limit_of_turns():
-    assert fed({"type": "result", "subtype": "error_max_turns", "is_error": True}).failure.kind == "turn_budget"
+@pytest.mark.parametrize(
+    ("subtype", "kind"), [("error_max_turns", "turn_budget"), ("error_max_budget_usd", "cost_budget")]
+)
+def test_the_clis_own_limits(subtype, kind):
+    assert fed({"type": "result", "subtype": subtype, "is_error": True}).failure.kind == kind
 
 
 def test_parts_of_messages_are_not_kept_and_tool_calls_are_told():

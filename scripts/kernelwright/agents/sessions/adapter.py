@@ -71,6 +71,7 @@ class Launch:
     private: Path  # a folder of the supervisor that the CLI may read
     mcp: list[str] | None = None  # command of the tool server for CLIs that speak MCP
     resume: bool = False
+    cost_usd: float | None = None  # limit, for CLIs that tell their cost at the end only
 
 
 class Adapter:

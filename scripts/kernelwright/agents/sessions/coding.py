@@ -68,7 +68,7 @@ class CodingAgent:
     def __init__(self, adapter: Adapter) -> None:
         self.adapter = adapter
 
-    def talk(self, ctx: EpisodeContext, step: str, folder: Path, private: Path, tool: Mapping[str, str]) -> Talk:
+    def talk(self, ctx: EpisodeContext, step: str, box: Toolbox, private: Path, tool: Mapping[str, str]) -> Talk:
         """The sessions of a step. Raises InputError for unusable settings."""
         settings = settings_of(self.adapter.NAME, os.environ, ctx.config["agents"]["session"])
         mcp = None
@@ -80,7 +80,7 @@ class CodingAgent:
                 str(Path(server.__file__).with_name("mcp.py")),
                 tool[client.SOCKET_VARIABLE],
             ]
-        return Talk(ctx, self.adapter, settings, books(ctx, step), folder, private, tool, mcp)
+        return Talk(ctx, self.adapter, settings, books(ctx, step), box.root, private, tool, mcp, box.lock.locked)
 
     def redactor(self) -> Callable[[str], str]:
         """Takes the secrets that a session can see out of what it leaves."""
@@ -139,8 +139,9 @@ class CodingAgent:
             (folder / "kernel.py").write_text(ctx.incumbent_file.read_text())
             (folder / "profile.json").write_text(json.dumps(disguise.shown_profile(ctx, names), indent=1) + "\n")
             evidence = ledger.folder(ctx.campaign, ctx.bucket, ctx.version) / step
-            with tools(Toolbox(ctx, folder, evidence, no_judge, 0, verbs=PLANNING), private) as tool:
-                yield self.talk(ctx, step, folder, private, tool)
+            box = Toolbox(ctx, folder, evidence, no_judge, 0, verbs=PLANNING)
+            with tools(box, private) as tool:
+                yield self.talk(ctx, step, box, private, tool)
 
     def candidate(self, ctx: EpisodeContext, plan: Mapping[str, Any]) -> Outcome:
         if ctx.worktree is None or ctx.kernel_file is None or ctx.judge is None:
@@ -158,7 +159,7 @@ class CodingAgent:
         box = Toolbox(ctx, ctx.worktree, fresh(evidence), ctx.judge, policy["trials"], self.redactor(), verbs)
         ctx.prepare_judge()
         with private_folder() as private, tools(box, private) as tool:
-            talk = self.talk(ctx, "candidate", ctx.worktree, private, tool)
+            talk = self.talk(ctx, "candidate", box, private, tool)
             text = prompt.render(ctx, "session_candidate", plan)
             failure = talk.converse(text, lambda: candidate_fault(ctx, before, box), finisher("handoff.json"))
         usage = ledger.usage(talk.entries, time.monotonic() - start, len(box.trials))

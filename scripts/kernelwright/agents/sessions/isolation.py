@@ -18,7 +18,7 @@ from typing import Any
 
 from kernelwright.errors import InputError
 
-SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/opt", "/nix", "/run/systemd/resolve", "/snap")
+SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/opt", "/nix", "/snap")
 PREFERENCES = ("auto", "required", "none")
 
 
@@ -85,9 +85,10 @@ def bubblewrap(
     words = ["bwrap", "--die-with-parent", "--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts",
              "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"]  # fmt: skip
     home = environment.get("HOME")
-    if home:
+    if home and Path(home) != Path("/"):
         words += ["--tmpfs", home]
-    for folder in SYSTEM:
+    names = Path("/etc/resolv.conf").resolve()  # often a link to a folder that is not mounted
+    for folder in (*SYSTEM, str(names)):
         words += ["--ro-bind-try", folder, folder]
     for path in readable(program, environment):
         words += ["--ro-bind", str(path), str(path)]

@@ -132,6 +132,12 @@ def usage(entries: list[Entry], wall_s: float, trials: int) -> dict[str, Any]:
             "complete": complete}  # fmt: skip
 
 
+def parents(campaign: paths.Campaign, bucket: str, version: int, step: str) -> dict[str, str]:
+    """Records of a step's sessions -> sha256, for provenance: each has the digest of its prompt and the CLI's version."""
+    found = sorted(folder(campaign, bucket, version).glob(f"{step}-*.json"))
+    return {f"sessions/{path.name}": artifacts.sha256_file(path) for path in found}
+
+
 def open_tokens(campaign: paths.Campaign, but: Path | None = None) -> int:
     """Known tokens of sessions whose version has no memory.json yet; those with one are counted there.
 

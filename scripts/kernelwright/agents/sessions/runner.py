@@ -45,6 +45,7 @@ class Limits:
     turns: int | None = None
     cost_usd: float | None = None
     tokens: Callable[[], int | None] = lambda: None
+    busy: Callable[[], bool] = lambda: False  # a tool of the supervisor works: then silence is no hang
 
 
 @dataclass(frozen=True)
@@ -110,8 +111,9 @@ def _follow(
                 return None
         if line is None:
             return None
-        if line:
+        if line or limits.busy():
             heard = time.monotonic()
+        if line:
             take(line, reader, keep)
         changed()
         now = time.monotonic()

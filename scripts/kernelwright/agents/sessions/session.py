@@ -45,6 +45,7 @@ class Talk:
     private: Path  # the supervisor's folder, readable for the agent
     tool_environment: Mapping[str, str] = field(default_factory=dict)
     mcp: list[str] | None = None
+    busy: Callable[[], bool] = lambda: False
     entries: list[Entry] = field(default_factory=list)
     started: float = field(default_factory=time.monotonic)
     sleep: Callable[[float], None] = time.sleep
@@ -109,7 +110,7 @@ class Talk:
 
     def _launch(self, prompt: str, last: Entry | None) -> Launch:
         session = last.session_id if last is not None and last.session_id else str(uuid.uuid4())
-        return Launch(prompt, session, self.settings, self.private, self.mcp, resume=last is not None)
+        return Launch(prompt, session, self.settings, self.private, self.mcp, last is not None, self.policy["cost_usd"])
 
     def _environment(self, launch: Launch) -> dict[str, str]:
         found = {**self.adapter.environment(launch), **self.tool_environment}
@@ -163,11 +164,14 @@ class Run:
 
     def go(self) -> Failure | None:
         policy = self.talk.policy
-        limits = runner.Limits(self.left_s, policy["idle_s"], policy["turns"], policy["cost_usd"], self._allowed)
+        limits = runner.Limits(
+            self.left_s, policy["idle_s"], policy["turns"], policy["cost_usd"], self._allowed, self.talk.busy
+        )
         start = time.monotonic()
         argv = self.talk.adapter.argv(self.launch)
         if self.walls.prefix:  # a link in the path of its folder need not be there behind the walls
             argv[0] = str(isolation.located(argv[0], self.environment["PATH"]))
+            self.environment["TMPDIR"] = "/tmp"  # the user's own may not be there
         argv = [*self.walls.prefix, *argv]
         with self.talk.books.log(self.entry.number).open("w") as log:
 

@@ -62,6 +62,12 @@ def test_a_budget_ends_the_run_while_it_goes_on(tmp_path, program, limits, kind)
     assert failed.kind == kind
 
 
+def test_silence_while_the_judge_works_is_no_hang(tmp_path):
+    program = "say(tokens=1); time.sleep(1.5); say(end=True)"
+    _, _, failed, _ = run(tmp_path, program, idle_s=0.5, busy=lambda: True)
+    assert failed is None
+
+
 @pytest.mark.parametrize(
     ("program", "kind"),
     [
