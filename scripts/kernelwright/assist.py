@@ -151,9 +151,11 @@ def profile(arguments: argparse.Namespace) -> int:
 
 def wiki(arguments: argparse.Namespace) -> int:
     """Cards by words, or one card by its id."""
+    from kernelwright import config
     from kernelwright.agents.tools.wiki import look_up
 
-    print(json.dumps(look_up(" ".join(arguments.query)), indent=1))
+    specs = artifacts.read(Desk.found().specs, "specs")
+    print(json.dumps(look_up(" ".join(arguments.query), config.load(), specs), indent=1))
     return 0
 
 

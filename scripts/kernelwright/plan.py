@@ -13,7 +13,6 @@ from kernelwright import agents, artifacts, cli
 from kernelwright.agents import context
 from kernelwright.agents.base import EpisodeContext, unknown_usage
 from kernelwright.agents.sessions import ledger, review
-from kernelwright.agents.tools import wiki
 from kernelwright.errors import InputError, KernelwrightError
 from kernelwright.knowledge.wiki import cite
 
@@ -41,18 +40,13 @@ def check_evidence(plan: Mapping[str, Any], profile: Mapping[str, Any]) -> None:
             )
 
 
-def check_cited(plan: Mapping[str, Any]) -> None:
+def check_cited(plan: Mapping[str, Any], config: Mapping[str, Any]) -> None:
     """A model's plan cites at least one metric, and only wiki cards that there are. Raises InputError."""
     if not plan["evidence"]:
         raise InputError("plan: evidence: [] is empty; at least one metric of the profile is expected")
-    known = wiki.cards()
-    if not isinstance(plan["wiki"], list):
+    if not isinstance(plan["wiki"], list) or not all(isinstance(card, str) for card in plan["wiki"]):
         raise InputError("plan: wiki: a list of card ids is expected, [] when none fits")
-    for card in plan["wiki"]:
-        if card not in known:
-            raise InputError(
-                f"plan: wiki: {card!r}: there is no such card; `./kernelwright tool wiki WORDS` finds them"
-            )
+    cite.files(plan["wiki"], config)
 
 
 def _same(given: float | None, known: float | None) -> bool:

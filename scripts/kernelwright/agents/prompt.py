@@ -60,7 +60,8 @@ def render(ctx: EpisodeContext, step: str, plan: Mapping[str, Any] | None = None
     return page(
         step, ctx=ctx, specs=ctx.specs, profile=disguise.shown_profile(ctx, names), plan=names.show(plan),
         workloads=problem["workloads"], ranges=problem["ranges"], lessons=lessons.shown(ctx, names),
-        kernel_file=ctx.kernel_file, kernel_name=kernel_name(ctx), session=ctx.config["agents"].get("session"),
+        kernel_file=ctx.kernel_file, kernel_name=kernel_name(ctx), tools=step.startswith("session_"),
+        session=ctx.config["agents"].get("session"),
         reference=reference, entry=ctx.operator.candidate_name,
         cards=cite.for_plan(ctx.specs, ctx.profile, getattr(ctx.operator, "family", None), "", ctx.config),
         guidance=frameworks.get(ctx.specs["framework"]).GUIDANCE.read_text().strip(),

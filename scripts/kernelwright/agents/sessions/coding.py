@@ -206,7 +206,7 @@ def sound_plan(folder: Path, ctx: EpisodeContext, names: disguise.Names) -> dict
         if set(entry) != {"metric", "value", "unit"}:
             raise InputError("plan.json: evidence: each entry has exactly the keys metric, value, unit")
     body["evidence"] = disguise.revealed_evidence(body["evidence"], ctx, names)
-    check_cited(body)
+    check_cited(body, ctx.config)
     check_evidence(body, ctx.profile)
     return body
 

@@ -161,7 +161,7 @@ class Toolbox:
         return disguise.shown_profile(self.ctx, self.names)
 
     def _wiki(self, query: str = "") -> dict[str, Any]:
-        return wiki.look_up(query)
+        return wiki.look_up(query, self.ctx.config, self.ctx.specs)
 
     def _memory(self) -> dict[str, Any]:
         keys = ("version", "outcome", "hypothesis", "lesson")

@@ -164,7 +164,7 @@ def test_a_plan_is_asked_for_until_it_cites_the_profile_and_a_blocked_one_says_w
     assert body["status"] == "blocked" and "metric 'speed' is not in the profile" in body["blocker"]
     assert body["usage"]["input_tokens"] == 200
     assert "metric 'speed' is not in the profile" in starts(tmp_path)[1][1]
-    for change, words in (({"evidence": []}, "at least one metric"), ({"wiki": ["magic"]}, "there is no such card")):
+    for change, words in (({"evidence": []}, "at least one metric"), ({"wiki": ["magic"]}, "is no card")):
         good = [{"metric": "latency_us", "value": 100.0, "unit": "us"}]
         text = json.dumps({**plan, "evidence": good, **change})
         (tmp_path / "programs.json").write_text(json.dumps([f"open('plan.json', 'w').write({text!r})"]))

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from kernelwright import config
 from kernelwright.agents.tools import client, mcp, server, wiki
 
 
@@ -88,11 +89,11 @@ def test_mcp_lists_and_calls_the_tools(socket):
     assert answers[5]["error"]["code"] == -32601
 
 
-def test_wiki_cards_are_found_by_id_and_by_words(tmp_path):
-    for name, text in (("techniques/tiling", "# Tiling\nshared memory"), ("pitfalls/banks", "# Banks\nshared shared")):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / f"{name}.md").write_text(text)
-    (tmp_path / "README.md").write_text("# shared")
-    assert wiki.look_up("tiling", tmp_path)["text"] == "# Tiling\nshared memory"
-    assert [card["id"] for card in wiki.look_up("shared", tmp_path)["cards"]] == ["banks", "tiling"]
-    assert wiki.look_up("nothing", tmp_path) == {"cards": [], "known": 2}
+def test_wiki_cards_are_found_by_words_in_scope_and_by_id():
+    settings = config.load()
+    specs = {"platform": {"name": "cpu"}, "framework": "cpp"}
+    found = wiki.look_up("vectorized loads", settings, specs)
+    assert 0 < len(found["cards"]) <= wiki.MOST_CARDS < found["known"]
+    card = found["cards"][0]
+    assert f"id: {card['id']}" in wiki.look_up(card["id"], settings, specs)["text"]
+    assert wiki.look_up("qwertyuiop", settings, specs)["cards"] == []
