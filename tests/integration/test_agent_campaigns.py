@@ -194,3 +194,18 @@ def test_a_campaign_ends_in_a_promoted_kernel_and_counts_every_token(project, na
     assert project.gone() == []
     written = "".join(p.read_text(errors="replace") for p in project.campaign.rglob("*") if p.is_file())
     assert "secret-" not in written
+
+
+def test_a_campaign_in_production_mode_never_tells_the_model_a_size(project, clis, tmp_path):
+    """The scripted kernel calls a library, so this mode turns it down; what matters is what reached the model."""
+    model = FakeModel(SCRIPTS)
+    with Server(model) as url:
+        project.variables = variables(["codex"], url, tmp_path, clis)
+        output = project.run(*settings(project, "codex", reviewers=[]), "--mode", "production")
+    version = project.campaign.with_name("cpp-production") / "b00" / "v001"
+    plan, verdict = (json.loads((version / name).read_text()) for name in ("plan.json", "verdict.json"))
+    assert plan["status"] == "planned" and plan["evidence"][0]["metric"] in (version / "profile.json").read_text(), (
+        output
+    )
+    assert (verdict["status"], verdict["reason"]) == ("rejected", "library_fallback"), output
+    assert len(model.bodies) == 7 and not any("257" in body for body in model.bodies)
