@@ -238,12 +238,12 @@ class Harness:
         return {}
 
     def profile(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Names and self time of the ATen operators that a few calls ran, and of everything together."""
+        """Names and self time of the ATen operators that a few calls ran in any thread, and of everything together."""
         from torch.autograd.profiler import profile, record_function
 
         self._invoke(self.sets[0])
-        # Without Kineto, whose start takes a second and which sees nothing more on a CPU.
-        with profile(use_kineto=False) as trace, record_function("kernelwright"):
+        config = torch._C._profiler._ExperimentalConfig(profile_all_threads=True)
+        with profile(experimental_config=config, acc_events=False) as trace, record_function("kernelwright"):
             for _ in range(message["calls"]):
                 self._invoke(self.sets[0])
         rows = [[item.key, item.self_cpu_time_total, item.count] for item in trace.key_averages()]

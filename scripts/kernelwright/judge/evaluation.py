@@ -58,6 +58,7 @@ class Evaluation:
         try:
             self._stages()
         except Fault as fault:
+            self.service.check_alive()
             if fault is not self.draft.fault:
                 self.draft.fault = fault
             if fault.status == "invalid_problem":

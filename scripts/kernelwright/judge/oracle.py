@@ -123,6 +123,7 @@ class Oracle:
             )
             with torch.no_grad():
                 outputs = model(**given)
+        check_outputs(outputs, bool(self.operator.mutates))
         aliases = {
             name: source for name, value in outputs.items() for source, item in given.items() if shares(value, item)
         }
@@ -137,6 +138,19 @@ class Oracle:
                 made.function = copy.deepcopy(made.function).to(getattr(torch, mode))
             self.models[key] = made
         return self.models[key]
+
+
+def check_outputs(outputs: dict[str, Any], mutates: bool) -> None:
+    """A reference returns dense tensors and plain scalars. Raises TypeError naming what it returned instead."""
+    for name, value in outputs.items():
+        if isinstance(value, torch.Tensor) and value.layout is not torch.strided:
+            raise TypeError(
+                f"the reference returned a {value.layout} tensor as {name}, only dense ones can be compared"
+            )
+        if not isinstance(value, torch.Tensor | bool | int | float) and value is not None:
+            raise TypeError(f"the reference returned a {type(value).__name__} as {name}, expected a tensor or a number")
+    if not mutates and not any(isinstance(value, torch.Tensor) for value in outputs.values()):
+        raise TypeError("the reference returned no tensor")
 
 
 def shares(one: Any, other: Any) -> bool:
@@ -215,6 +229,6 @@ def serve(channel: Channel, config: dict[str, Any]) -> None:
                 oracle.transport.settle()
             else:
                 reply = {"ready": True}
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             reply = {"error": f"{type(error).__name__}: {error}", "text": traceback.format_exc()[-4000:]}
         channel.send(reply, fds)

@@ -5,6 +5,7 @@ where each of its threads stood. Nothing in the process can answer in its place,
 from __future__ import annotations
 
 import bisect
+import math
 import secrets
 import sys
 import time
@@ -16,8 +17,9 @@ from kernelwright.sandbox import processes
 
 LOOKS, MOST_LOOKS = 60, 400
 LEAST_LOOKS = 15  # in compute, for a share to be told
-LONGEST_S = 2.0
-PAUSE_US = (200, 1200)
+LONGEST_S, LONGEST_PAUSE_S = 2.0, 0.05
+PAUSE_US = (50, 500)
+CHANCE = 0.01
 BATCH_NS = 100_000_000
 LIBRARY_NAMES = ("libtorch_cpu", "libmkl", "libopenblas", "libblas", "libcblas", "liblapack", "libdnnl", "libiomp5md")
 NEUTRAL_NAMES = ("libtorch_python", "libc10", "libshm", "libgomp", "libiomp", "libtorch.", "libtorch_global", "_C.")
@@ -48,49 +50,66 @@ def code_map(pid: int) -> tuple[list[int], list[tuple[int, str]]]:
     return starts, parts
 
 
-def instructions(pid: int) -> list[int]:
-    """Where each thread of a stopped process stands."""
-    found = []
-    for path in Path(f"/proc/{pid}/task").glob("*/syscall"):
+def stand(task: Path) -> int | None:
+    """Where a thread of a stopped process stands; None where that cannot be told."""
+    try:
+        fields = (task / "syscall").read_text().split()
+    except OSError:
+        return None
+    return int(fields[-1], 16) if len(fields) > 1 else None
+
+
+def worked_ns(pid: int) -> dict[Path, int]:
+    """Nanoseconds that each thread has run."""
+    found = {}
+    for path in Path(f"/proc/{pid}/task").glob("*"):
         try:
-            fields = path.read_text().split()
-        except OSError:
+            found[path] = int((path / "schedstat").read_text().split()[0])
+        except (OSError, ValueError, IndexError):
             continue
-        if len(fields) > 1:
-            found.append(int(fields[-1], 16))
     return found
 
 
 def look(subject: Subject) -> Counter[str]:
     """Moments in code by `whose`, while the prepared kernel is called on set 0 again and again."""
     assert subject.sets is not None
-    worker, found, random = subject.worker, Counter[str](), secrets.SystemRandom()
-    calls = max(
-        1, min(MAX_CALLS, int(BATCH_NS / max(subject.warm_up(2), 1000)), MAX_STAGED_BYTES // subject.sets.set_bytes())
-    )
+    worker, found = subject.worker, Counter[str]()
+    most = min(MAX_CALLS, MAX_STAGED_BYTES // subject.sets.set_bytes())
+    calls = max(1, min(most, int(BATCH_NS / max(subject.warm_up(2), 1000))))
     message = {"op": "batch", "sets": [0] * calls}
     looks, end = 0, time.monotonic() + LONGEST_S
     while (looks < LOOKS or (compute(found) < LEAST_LOOKS and looks < MOST_LOOKS)) and time.monotonic() < end:
         subject.restore()
+        before = worked_ns(worker.pid)
         worker.post(message)
-        while not worker.channel.pending():
-            time.sleep(random.randint(*PAUSE_US) / 1e6)
+        while not worker.channel.pending() and time.monotonic() < end + subject.call_timeout_s:
+            wait_for_work(subject, before)
             worker.stop()
             if not worker.channel.pending():
-                found.update(owners(worker.pid))
-                looks += 1
+                after = worked_ns(worker.pid)
+                found.update(owners(worker.pid, [task for task, ns in after.items() if ns > before.get(task, 0)]))
+                before, looks = after, looks + 1
             processes.resume(worker.pid)
-            if time.monotonic() > end + subject.call_timeout_s:
-                break
         worker.finish(message, subject.call_timeout_s * calls)
         worker.stop()
     return found
 
 
-def owners(pid: int) -> list[str]:
+def wait_for_work(subject: Subject, before: dict[Path, int]) -> None:
+    """Until the process has run for a random time: on a busy machine it has to wait for its turn."""
+    wanted = sum(before.values()) + 1000 * secrets.SystemRandom().randint(*PAUSE_US)
+    end = time.monotonic() + LONGEST_PAUSE_S
+    while not subject.worker.channel.pending() and time.monotonic() < end:
+        time.sleep(PAUSE_US[0] / 1e6)
+        if sum(worked_ns(subject.worker.pid).values()) >= wanted:
+            return
+
+
+def owners(pid: int, tasks: list[Path]) -> list[str]:
+    """Whose code the threads stand in."""
     starts, parts = code_map(pid)
     found = []
-    for address in instructions(pid):
+    for address in filter(None, map(stand, tasks)):
         index = bisect.bisect_right(starts, address) - 1
         if index >= 0 and address < parts[index][0]:
             found.append(whose(parts[index][1]))
@@ -104,3 +123,9 @@ def compute(found: Counter[str]) -> int:
 def own_share(found: Counter[str]) -> float | None:
     """Share of the moments in compute that were in the kernel's own code; None where there were too few."""
     return found["own"] / compute(found) if compute(found) >= LEAST_LOOKS else None
+
+
+def mostly_library(found: Counter[str]) -> bool:
+    """More than chance would show if half of the compute were the kernel's own."""
+    count, own = compute(found), found["own"]
+    return sum(math.comb(count, number) for number in range(own + 1)) < CHANCE * 2**count

@@ -17,7 +17,6 @@ from kernelwright.judge.subject import Subject
 from kernelwright.sandbox import processes
 
 PROFILED_CALLS = 5
-OWN_LEAST = 0.5  # torch's own part in allocating and calling is seen from outside too, so this is no close limit
 LIBRARY_SHARE = 0.05  # library operators that move little data beside real work stay below this
 # ATen operators that allocate, view or describe, and compute nothing.
 BOOKKEEPING = {
@@ -124,10 +123,9 @@ def judge(
                 "library_fallback",
                 f"{1 - own_share:.0%} of the time is in library operators ({', '.join(name for name, _ in top)})",
             )
-        if watched is not None and watched < OWN_LEAST:
-            raise Fault(
-                "library_fallback", f"seen from outside, {1 - watched:.0%} of the compute is in libraries' code"
-            )
+        if seen is not None and places.mostly_library(seen):
+            share = seen["library"] / places.compute(seen)
+            raise Fault("library_fallback", f"seen from outside, {share:.0%} of the compute is in libraries' code")
     return own_share if watched is None else watched, evidence
 
 

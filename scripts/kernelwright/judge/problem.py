@@ -14,7 +14,7 @@ from kernelwright.judge.faults import Fault
 from kernelwright.judge.inputs import MUTATED, Expected, InputSets, OracleClient, fresh_seed
 from kernelwright.judge.subject import same_bits
 from kernelwright.judge.tolerance import limits_for
-from kernelwright.operators.model import Operator
+from kernelwright.operators.model import ITEMSIZE, Operator
 
 DEGENERATE = {"trivial_answer_passes", "input_without_effect"}  # may hold for one workload without harm
 
@@ -48,8 +48,10 @@ def check_workload(operator: Operator, oracle: OracleClient, sets: InputSets) ->
     """All checks on one workload. Raises Fault."""
     expected = oracle.expect(sets, 0)
     check_finite(expected)
+    check_declared(operator, expected, sets.workloads[0])
+    check_repeatable(operator, oracle, sets, expected)
     inputs = sets.arena.values(sets.specs[0])
-    checks = 1
+    checks = 3
     for label, answer in trivial_answers(inputs, expected):
         checks += 1
         if passes(operator, answer, expected):
@@ -71,6 +73,40 @@ def check_finite(expected: Expected) -> None:
             value = torch.view_as_real(value)
         if value.is_floating_point() and not torch.isfinite(value.double()).any():
             raise Fault("reference_not_finite", f"{name}: the reference has no finite element for normal inputs")
+
+
+def check_declared(operator: Operator, expected: Expected, workload: str) -> None:
+    """The reference returns the dtypes and shapes that operator.yaml declares. Raises Fault."""
+    if operator.layout != "native":
+        return
+    axes = operator.axis_values(operator.workload(workload)) if operator.axes else None
+    for name in expected.outputs:
+        spec, declared = expected.specs[name], operator.outputs.get(name, {})
+        if "scalar" in spec:
+            continue
+        if declared.get("dtype") in ITEMSIZE and spec["dtype"] != declared["dtype"]:
+            raise mismatch(name, f"of dtype {spec['dtype']}", declared["dtype"])
+        if axes is not None and "shape" in declared:
+            shape = list(operator.shape_of(declared, axes, f"outputs.{name}"))
+            if spec["shape"] != shape:
+                raise mismatch(name, f"of shape {spec['shape']}", str(shape))
+
+
+def mismatch(name: str, found: str, declared: str) -> Fault:
+    return Fault("invalid_operator", f"the reference's output {name} is {found}, operator.yaml declares {declared}")
+
+
+def check_repeatable(operator: Operator, oracle: OracleClient, sets: InputSets, expected: Expected) -> None:
+    """The reference gives the same again for the same inputs, but for another order of summation. Raises Fault."""
+    if not operator.deterministic:
+        return
+    for name, value in oracle.expect(sets, 0).declared.items():
+        first = expected.declared[name]
+        if not isinstance(value, torch.Tensor) or (value.shape == first.shape and same_bits(value, first)):
+            continue
+        limits = limits_for(expected.specs[name]["dtype"], None)
+        if value.shape != first.shape or numerics.compare(name, value, first, first, limits).reason:
+            raise Fault("invalid_operator", f"the reference gives another {name} for the same inputs: is it random?")
 
 
 def trivial_answers(inputs: dict[str, Any], expected: Expected) -> list[tuple[str, dict[str, torch.Tensor]]]:

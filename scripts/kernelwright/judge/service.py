@@ -22,7 +22,7 @@ from kernelwright.judge.faults import Fault
 from kernelwright.judge.inputs import OracleClient
 from kernelwright.judge.request import JudgeRequest
 from kernelwright.judge.spares import Spares
-from kernelwright.judge.worker import Worker, Zygote
+from kernelwright.judge.worker import GRACE_S, JudgeBroken, Worker, Zygote
 from kernelwright.operators.model import Operator
 
 MAX_ORACLES = 4
@@ -51,6 +51,7 @@ class Service:
             operator = operators.load(Path(request.operator_dir))
             workloads = chosen_workloads(operator, request, device)
             self._join_replenishing()
+            self._revive()
             try:
                 return Evaluation(self, request, operator, workloads, device).run()
             finally:
@@ -63,13 +64,17 @@ class Service:
             self.replenishing.join()
             self.replenishing = None
 
-    def worker(self, role: str, config: dict[str, Any], **walls: Any) -> Worker:
-        """A child forked now; `config` names the device."""
+    def _revive(self) -> None:
+        """A forking process that has ended is replaced between evaluations; in one, its children are lost with it."""
         if not self.zygote.alive():
             self._close_spares()
             self.zygote.close()
             self.oracles.clear()
             self.zygote = Zygote()
+
+    def worker(self, role: str, config: dict[str, Any], **walls: Any) -> Worker:
+        """A child forked now; `config` names the device."""
+        self.check_alive(0.0)
         worker = self.zygote.fork(role, config, **walls)
         worker.settle = transport.of(config["device"]).settle
         return worker
@@ -126,6 +131,14 @@ class Service:
             worker = self.worker_on(device, "oracle", {"operator_dir": str(operator.source)})
             self.oracles[key] = OracleClient(worker, transport.of(device.name).taker())
         return self.oracles[key]
+
+    def check_alive(self, grace_s: float = GRACE_S) -> None:
+        """Raises JudgeBroken where the judge's own forking process has ended, for all children end with it.
+
+        Or ends within `grace_s`: its children may have been seen to end first.
+        """
+        if self.zygote.ended(grace_s):
+            raise JudgeBroken("the judge's forking process has ended; nothing can be said about the kernel")
 
     def forget(self, operator: Operator) -> None:
         """Drop an oracle whose operator failed: its process may be in any state."""

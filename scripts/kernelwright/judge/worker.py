@@ -24,6 +24,7 @@ from kernelwright.sandbox import linux, processes, walls
 LOG_CHARS = 8000
 PROFILER_NOISE = "USDT:"  # what torch's profiler prints of itself
 START_TIMEOUT_S = 120.0
+GRACE_S = 0.02
 
 
 class JudgeBroken(KernelwrightError):
@@ -64,6 +65,14 @@ class Zygote:
 
     def alive(self) -> bool:
         return self.process.poll() is None
+
+    def ended(self, grace_s: float) -> bool:
+        """True when it has ended, or does so within `grace_s`."""
+        try:
+            self.process.wait(grace_s)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
 
     def build_folder(self, sha256: str) -> str:
         """Compile caches of one source text; they live as long as this judge, so that a kernel is built once."""

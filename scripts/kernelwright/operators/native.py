@@ -6,13 +6,15 @@ metadata.json when it is there, outputs by position (out0, out1...), no declared
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from kernelwright import artifacts
 from kernelwright.errors import InputError
 from kernelwright.operators import source
-from kernelwright.operators.model import DEFAULT_REGIMES, Operator, Workload, require_workloads
+from kernelwright.operators.model import DEFAULT_REGIMES, ITEMSIZE, Operator, Workload, require_workloads
 
 REQUIRED = ("reference.py", "input.py", "shapes.json")
 DTYPE_NAMES = {
@@ -42,12 +44,34 @@ def load(directory: Path) -> Operator:
 
 def read_shapes(path: Path) -> dict[str, Workload]:
     """Workloads of shapes.json: id -> {init_kwargs: object or null, input_kwargs: object}."""
-    table = artifacts.read_json(path)
+    artifacts.read_json(path)  # says what is wrong with the text
+    table = json.loads(path.read_text(), object_pairs_hook=once(path), parse_constant=finite(path))
     if not isinstance(table, dict):
         raise InputError(f"{path}: must be an object from workload id to its arguments, is {type(table).__name__}")
     workloads = {key: make_workload(key, entry, f"{path}: {key}") for key, entry in table.items()}
     require_workloads(workloads, path)
     return workloads
+
+
+def once(path: Path) -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:
+    """An object of JSON in which no key is there twice."""
+
+    def made(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            keys = [key for key, _ in pairs]
+            twice = next(key for key in keys if keys.count(key) > 1)
+            raise InputError(f"{path}: {twice!r} is there twice in one object")
+        return found
+
+    return made
+
+
+def finite(path: Path) -> Callable[[str], Any]:
+    def refuse(text: str) -> Any:
+        raise InputError(f"{path}: {text} is no number of JSON; allowed: a finite number")
+
+    return refuse
 
 
 def make_workload(key: str, entry: Any, where: str) -> Workload:
@@ -65,6 +89,11 @@ def read_contract(path: Path, workloads: dict[str, Workload]) -> dict[str, Any]:
     artifacts.validate(contract, "operator", path)
     if contract["name"] != path.parent.name:
         raise InputError(f"{path}: name: {contract['name']!r} differs from its folder {path.parent.name!r}")
+    for group in ("inputs", "outputs"):
+        for name, entry in contract[group].items():
+            if entry.get("dtype", "float32") not in ITEMSIZE:
+                known = ", ".join(ITEMSIZE)
+                raise InputError(f"{path}: {group}.{name}.dtype: {entry['dtype']!r} is not known; allowed: {known}")
     for set_name, ids in contract.get("workload_sets", {}).items():
         missing = [key for key in ids if key not in workloads]
         if missing:
