@@ -91,7 +91,7 @@ def read_contract(path: Path, workloads: dict[str, Workload]) -> dict[str, Any]:
         raise InputError(f"{path}: name: {contract['name']!r} differs from its folder {path.parent.name!r}")
     for group in ("inputs", "outputs"):
         for name, entry in contract[group].items():
-            if entry.get("dtype", "float32") not in ITEMSIZE:
+            if not set(entry.get("dtype", "float32").split("|")) <= set(ITEMSIZE):  # a workload may choose among some
                 known = ", ".join(ITEMSIZE)
                 raise InputError(f"{path}: {group}.{name}.dtype: {entry['dtype']!r} is not known; allowed: {known}")
     for set_name, ids in contract.get("workload_sets", {}).items():
