@@ -22,7 +22,8 @@ def test_table_and_folder_name_the_same_kernels() -> None:
 @pytest.mark.parametrize("name", sorted(KERNELS))
 def test_honest_kernel_is_accepted(name: str, tmp_path: Path) -> None:
     case = KERNELS[name]
-    folder = CENTRED if case["operator"] == "centred" else paths.operators_dir() / case["operator"]
+    known = {"centred": CENTRED, "1_Fourier.py": HERE / "1_Fourier.py"}
+    folder = known.get(case["operator"], paths.operators_dir() / case["operator"])
     request = JudgeRequest(
         operator_dir=str(folder),
         candidate=str(HERE / "kernels" / f"{name}.py"),
@@ -43,3 +44,15 @@ def test_honest_kernel_is_accepted(name: str, tmp_path: Path) -> None:
     if case.get("depth") == "full":
         assert set(verdict["timing"]["geomean"]) == {"reference"}
         assert all(len(entry["candidate"]["samples_us"]) == 6 for entry in verdict["timing"]["workloads"].values())
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"\xef\xbb\xbf", b"# -*- coding: latin-1 -*-\nassert len('\xfc') == 1\n", b"import os\r\n"],
+    ids=["byte order mark", "latin-1", "carriage returns"],
+)
+def test_any_encoding_of_python_is_read(data: bytes, tmp_path: Path) -> None:
+    kernel = tmp_path / "kernel.py"
+    kernel.write_bytes(data + (HERE / "kernels" / "centred_scale.py").read_bytes())
+    verdict = client.evaluate(JudgeRequest(str(CENTRED), str(kernel), "cpu", depth="smoke"))
+    assert verdict["status"] == "accepted", f"{verdict['reason']}: {verdict['sentence']}\n{verdict['log']}"

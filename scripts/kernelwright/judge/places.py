@@ -30,12 +30,12 @@ def whose(path: str) -> str:
     name = path.rpartition("/")[2]
     if name.startswith(LIBRARY_NAMES):
         return "library"
-    if path.startswith(("[vdso", "[vsyscall", "[stack")):
+    if not path or path.startswith("["):  # libraries make code in memory too: that is nobody's
         return "other"
     if "/site-packages/" in path or "/dist-packages/" in path:
         return "other" if name.startswith(NEUTRAL_NAMES) else "library"
     machine = ("/usr/", "/lib", "/opt/", sys.prefix + "/", sys.base_prefix + "/")
-    return "other" if path.startswith(machine) else "own"  # what was built, and code made in memory
+    return "other" if path.startswith(machine) else "own"  # what was built
 
 
 def code_map(pid: int) -> tuple[list[int], list[tuple[int, str]]]:

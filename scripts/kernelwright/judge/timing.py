@@ -26,6 +26,7 @@ WARM_UP_CALLS = 3
 VERIFIED_SHARE = 4  # one round in this many, chosen in secret, and the last round always
 QUEUED_SHARE, QUEUED_VERIFIED = 15, 2  # the same with a queue, where a look costs more than a sample
 MIN_VERIFIED = 3
+ECHOES = 4  # of the verified rounds, so many are followed by calls on nearly the same values, which are not timed
 THOROUGH_ROUNDS, THOROUGH_CALLS = 2, 32  # of the verified rounds, so many with (almost) all calls looked at
 RACE_VERIFIED = 1
 QUEUED_ROUNDS = 3  # of the check that queued calls are right
@@ -83,6 +84,7 @@ def play(
         least, share = min(least_verified, QUEUED_VERIFIED), QUEUED_SHARE
     verified = verified_rounds(rounds, least, share)
     thorough = set(secrets.SystemRandom().sample(sorted(verified), min(THOROUGH_ROUNDS, len(verified))))
+    echoed = set(secrets.SystemRandom().sample(sorted(verified), min(ECHOES, len(verified))))
     anew = memo.fresh_rounds(rounds)
     changes = Changes(sets, subjects[0].operator.inputs)
     order = list(subjects)
@@ -102,6 +104,8 @@ def play(
         if number in verified:
             verify_batch(subjects[0], sets, oracle, chosen, pointers, number in thorough)
             times.verified += 1
+        if number in echoed and changes.echo():
+            verify_batch(subjects[0], sets, oracle, chosen, subjects[0].sample(chosen)[1])
         if number == 0:
             subjects[0].pin(pointers)
 

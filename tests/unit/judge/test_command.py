@@ -1,5 +1,11 @@
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -43,6 +49,10 @@ def test_rejected_is_1_and_says_why(tmp_path: Path, capsys: pytest.CaptureFixtur
         (["--platform", "mi300x"], "no amd device on this machine"),
         (["--contenders", "fastest"], "'fastest' is not one of"),
         (["--seeds", "0"], "seeds 0"),
+        (["--call-timeout-s", "nan"], "call_timeout_s: nan"),
+        (["--compile-timeout-s", "-1"], "compile_timeout_s: -1"),
+        (["--min-improvement", "nan"], "min_improvement: nan"),
+        (["--confidence", "nan"], "confidence: nan"),
         (["--against", "/none.py"], "--against /none.py: no such file"),
     ],
 )
@@ -61,3 +71,21 @@ def test_request_survives_json_and_names_unknown_keys() -> None:
     assert JudgeRequest.from_dict(json.loads(request.to_json())) == request
     with pytest.raises(InputError, match="unknown key sample"):
         JudgeRequest.from_dict({"operator_dir": "a", "candidate": "b", "platform": "cpu", "sample": 3})
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_no_folder_is_left_behind(number: int, tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "scripts"), "TMPDIR": str(tmp_path)}
+    arguments = command(KERNEL, "--samples", "5000", "--contenders", "none")
+    process = subprocess.Popen([sys.executable, "-m", "kernelwright.judge", *arguments], env=environment)
+    wait_for(lambda: list(tmp_path.glob("kernelwright-judge-*/candidate-*")))
+    process.send_signal(number)
+    process.wait(20)
+    wait_for(lambda: not list(tmp_path.glob("kernelwright-judge-*")))
+
+
+def wait_for(true: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 60
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)

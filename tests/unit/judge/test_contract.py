@@ -40,7 +40,16 @@ def test_missing_file_is_no_candidate(tmp_path: Path) -> None:
     assert caught.value.reason == "no_candidate"
 
 
-@pytest.mark.parametrize("entry", ["Model = make()", "from a import Model", "if True:\n    class Model: pass"])
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "Model = make()",
+        "from a import Model",
+        "if True:\n    class Model: pass",
+        "Model: Any = make()",
+        "Model, VERSION = make(), 3",
+    ],
+)
 def test_entry_point_may_be_bound_in_other_ways(tmp_path: Path, entry: str) -> None:
     assert source(tmp_path, entry).text == entry
 
@@ -61,3 +70,24 @@ def test_literal_libraries_are_external_and_built_ones_are_not(tmp_path: Path) -
     assert refused(tmp_path, f"import ctypes\nctypes.CDLL('/x.so')\n{MODEL}", "cpp", "production") == "external_loading"
     built = f"import ctypes\npath = 'x'\nctypes.CDLL(path)\n{MODEL}"
     assert contract.check_text(source(tmp_path, built), "cpp", "production") == ["imports ctypes"]
+
+
+@pytest.mark.parametrize("text", ["x = " + "-" * 50_000 + "1", "x = 1" + "+1" * 50_000], ids=["unary", "sum"])
+def test_text_nested_too_deeply_is_a_bad_contract(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "kernel.py"
+    path.write_text(f"{MODEL}{text}\n")
+    with pytest.raises(Fault, match="nested too deeply") as caught:
+        contract.freeze(str(path), "Model")
+    assert caught.value.reason == "bad_contract"
+
+
+def test_the_encoding_is_the_files_own(tmp_path: Path) -> None:
+    path = tmp_path / "kernel.py"
+    path.write_bytes(b"# coding: latin-1\n# \xfc\n" + MODEL.encode())
+    frozen = contract.freeze(str(path), "Model")
+    assert "\xfc" in frozen.text and frozen.encoding == "iso-8859-1"
+
+
+def test_array_packages_are_no_framework_of_a_production_kernel(tmp_path: Path) -> None:
+    assert refused(tmp_path, f"import numpy as np\n{MODEL}", "cpp", "production") == "other_framework"
+    assert contract.check_text(source(tmp_path, f"import numpy\n{MODEL}"), "cpp", "leaderboard") == ["imports numpy"]

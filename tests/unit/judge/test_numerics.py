@@ -116,3 +116,14 @@ def test_poison_shows_where_nothing_was_written() -> None:
 def test_empty_outputs_pass() -> None:
     empty = torch.empty(0, 4)
     assert compare("out", empty, empty, empty.double(), default("float32")).reason is None
+
+
+def test_both_parts_of_complex_numbers_count() -> None:
+    right = torch.randn(50, dtype=torch.complex128)
+    declared = right.to(torch.complex64)
+    limits = limits_for("complex64", None)
+    assert compare("out", declared.clone(), declared, right, limits).reason is None
+    assert compare("out", declared.real.to(torch.complex64), declared, right, limits).reason == "wrong_values"
+    odd = declared.clone()
+    odd.imag[3] = float("nan")
+    assert compare("out", odd, declared, right, limits).reason == "wrong_nonfinite"

@@ -25,7 +25,7 @@ SITE = f"{sys.prefix}/lib/python3/site-packages"
         ("/usr/lib/x86_64-linux-gnu/libc.so.6", "other"),
         ("[vdso]", "other"),
         ("/tmp/kernelwright-judge-x/build/extensions/k/k.so", "own"),
-        ("", "own"),
+        ("", "other"),
         ("/memfd:code (deleted)", "own"),
     ],
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from kernelwright.errors import InputError
 from kernelwright.judge import client
 from kernelwright.judge.request import JudgeRequest
 
@@ -66,3 +67,35 @@ def test_input_builder_that_raises_is_the_operators_fault(tmp_path: Path) -> Non
     found = verdict(tmp_path, "x * y", inputs="def _make_inputs(n):\n    raise ValueError('no')\n")
     assert found["reason"] == "invalid_operator"
     assert "no" in found["sentence"]
+
+
+@pytest.mark.parametrize(
+    ("expression", "said"),
+    [
+        ("torch.rand(x.shape) + x * y", "is it random"),
+        ("[x * y, [x]]", "a list as out1"),
+        ("None", "no tensor"),
+        ("'text'", "a str as out"),
+        ("(x * y).to_sparse()", "torch.sparse_coo"),
+        ("(x * y).double()", "float64, operator.yaml declares float32"),
+        ("(x * y)[:1]", "[1, 8], operator.yaml declares [8, 8]"),
+        ("exit(3)", "SystemExit: 3"),
+        ("__import__('os')._exit(4)", "exit code 4"),
+    ],
+)
+def test_what_a_reference_does_wrong_is_named(tmp_path: Path, expression: str, said: str) -> None:
+    found = verdict(tmp_path, expression)
+    assert (found["reason"], found["stage"]) == ("invalid_operator", "problem")
+    assert said in found["sentence"]
+
+
+def test_a_key_twice_in_shapes_is_wrong_input(tmp_path: Path) -> None:
+    verdict(tmp_path, "x * y")
+    entry = '{"init_kwargs": null, "input_kwargs": {"n": %s}}'
+    for text, said in (
+        (f'{{"a": {entry % 4}, "a": {entry % 5}}}', "there twice"),
+        (f'{{"a": {entry % "NaN"}}}', "NaN"),
+    ):
+        (tmp_path / "sample" / "shapes.json").write_text(text)
+        with pytest.raises(InputError, match=said):
+            client.evaluate(JudgeRequest(str(tmp_path / "sample"), str(tmp_path / "kernel.py"), "cpu", depth="smoke"))

@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,8 @@ from kernelwright.errors import InputError
 from kernelwright.judge import client
 from kernelwright.judge.protocol import Channel
 from kernelwright.judge.request import JudgeRequest
+from kernelwright.judge.service import Service
+from kernelwright.judge.worker import JudgeBroken
 from kernelwright.sandbox import processes
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -106,3 +109,18 @@ def test_a_stale_socket_file_is_replaced(tmp_path: Path) -> None:
     assert channel.ask({"op": "ping"}, timeout_s=30)[0] == {"pong": True, "pid": process.pid}
     process.send_signal(signal.SIGTERM)
     assert process.wait(10) == 0
+
+
+def test_a_judge_that_breaks_blames_no_kernel(tmp_path: Path) -> None:
+    slow = tmp_path / "kernel.py"
+    slow.write_text(KERNEL.read_text() + "\n\nimport time\n\ntime.sleep(2)\n")
+    service = Service()
+    try:
+        service.zygote.wait_ready()
+        timer = threading.Timer(1.0, lambda: os.kill(service.zygote.process.pid, signal.SIGKILL))
+        timer.start()
+        with pytest.raises(JudgeBroken, match="nothing can be said"):
+            service.evaluate(JudgeRequest(str(OPERATOR), str(slow), "cpu", depth="smoke"))
+        assert service.evaluate(JudgeRequest(str(OPERATOR), str(KERNEL), "cpu", depth="smoke"))["status"] == "accepted"
+    finally:
+        service.close()

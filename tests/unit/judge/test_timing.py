@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import pytest
-from kernelwright.judge import policy, subject, timing
+from kernelwright.judge import devices, policy, subject, timing
+from kernelwright.judge.draft import Draft
 from kernelwright.judge.faults import Fault
+from kernelwright.judge.request import JudgeRequest
 from kernelwright.judge.subject import Subject
 
 
@@ -101,3 +103,17 @@ def test_outputs_returned_by_name_are_put_in_order() -> None:
     assert timing.by_position([1, 2], ["residual", "out"], ["out", "residual"]) == [2, 1]
     assert timing.by_position([1, 2], None, ["out", "residual"]) == [1, 2]
     assert timing.by_position([1, 2], ["other", "out"], ["out", "residual"]) == [1, 2]
+
+
+def test_a_busy_machine_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda pid: {0, 1})
+    monkeypatch.setattr("os.getloadavg", lambda: (4.13, 2.0, 1.0))
+    assert devices.busy() == "the machine was busy: load 4.1 on 2 cores; intervals may be too narrow"
+    monkeypatch.setattr("os.getloadavg", lambda: (1.9, 2.0, 1.0))
+    assert devices.busy() is None
+
+
+def test_the_sentence_counts_workloads_and_edge_workloads() -> None:
+    draft = Draft(JudgeRequest("o", "c", "cpu", depth="correctness"), "o", ["a", "b"])
+    draft.correctness = {"a": {}, "b": {}, "edge": {}}
+    assert draft.sentence() == "correct on 2 workloads and 1 edge workload; not timed at depth correctness"
