@@ -17,7 +17,7 @@ from fake_model.server import FakeModel, Server
 from project import Project
 from session_world import clients
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.cli]
 REFERENCE = """import torch
 
 

@@ -19,7 +19,7 @@ from kernelwright.agents.sessions import isolation
 from kernelwright.agents.sessions.adapter import Launch, settings_of
 from session_world import CANDIDATE, CLIS, assert_billed, files, verdict
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.cli]
 
 
 needs_bubblewrap = pytest.mark.skipif(not isolation.works(), reason="bubblewrap does not work here")

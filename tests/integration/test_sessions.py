@@ -14,7 +14,7 @@ from kernelwright.agents.sessions import review as review_module
 from kernelwright.plan import make as make_plan
 from session_world import CANDIDATE, CLIS, PLAN, SCRIPTS, assert_billed, clients
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.cli]
 
 
 @pytest.mark.parametrize("name", CLIS)
