@@ -182,5 +182,5 @@ def test_a_cost_budget_ends_the_session(world, name):
         name, scripts={"Write a faster kernel": [*CANDIDATE[:2], *[{"run": "sleep 0.3"}] * 100]}, cost_usd=0.002
     )
     outcome = one.candidate()
-    assert "(cost_budget" in outcome.note and one.model.requests < 20, outcome.note
+    assert "cost_budget" in outcome.note and one.model.requests < 20, outcome.note
     assert one.records[0]["cost_usd"] > 0.002
