@@ -105,9 +105,10 @@ def play(
             verify_batch(subjects[0], sets, oracle, chosen, pointers, number in thorough)
             times.verified += 1
         if number in echoed and changes.echo():
-            verify_batch(subjects[0], sets, oracle, chosen, subjects[0].sample(chosen)[1])
+            pointers = subjects[0].sample(chosen)[1]
+            verify_batch(subjects[0], sets, oracle, chosen, pointers)
         if number == 0:
-            subjects[0].pin(pointers)
+            subjects[0].pin(pointers)  # of the last batch, whose outputs the child still holds
 
 
 def check_queued(subject: Subject, oracle: OracleClient, workload: str) -> int:
