@@ -140,8 +140,10 @@ def test_lowered_limit_runs_no_version_again(finished):
     assert finished.steps() == ["dispatch", "report"]
 
 
-def test_other_agent_redoes_nothing(finished):
-    finished.run("--agent", "command")
+def test_other_agent_redoes_nothing(finished, tmp_path):
+    config = tmp_path / "agent.yaml"
+    config.write_text("agents: {command: {argv: [my-agent]}}\n")
+    finished.run("--agent", "command", "--config", str(config))
     assert finished.steps() == []
 
 
