@@ -70,8 +70,7 @@ def session_code(step):
         agent = campaigns.agent_of(
             campaign_of(wildcards), wildcards.bucket, int(wildcards.version), config
         )
-        agent_code = (f"agents.{agent}", *(["search"] if agent == "search" else []))
-        return digest(step, (*agent_code, f"frameworks.{wildcards.framework}"))
+        return digest(step, (f"agents.{agent}", f"frameworks.{wildcards.framework}"))
 
     return code
 

@@ -22,9 +22,9 @@ from kernelwright.errors import InputError
 PACKAGE_NAME = "kernelwright"
 FORMAT = 2  # of the cache entries below
 
-# Packages that a step reaches by name at run time: child processes (`-m kernelwright...`) and importlib.
+# Packages that a step or a module is known to reach by name at run time: child processes (`-m kernelwright...`) and importlib.
 JUDGING = ("judge", "sandbox", "operators")
-STEP_EXTRAS: dict[str, tuple[str, ...]] = {
+EXTRAS: dict[str, tuple[str, ...]] = {
     "baseline": JUDGING,
     "signatures": ("operators",),
     "profile": ("profilers", "operators"),
@@ -32,6 +32,7 @@ STEP_EXTRAS: dict[str, tuple[str, ...]] = {
     "verify": JUDGING,
     "dispatch": JUDGING,
     "report": ("report",),
+    "agents.search": ("search",),
 }
 
 
@@ -151,7 +152,8 @@ def _submodules(name: str, root: Path) -> list[str]:
 @cache
 def digest(step: str, extra: tuple[str, ...] = (), root: Path = paths.PACKAGE) -> str:
     """sha256 (first 16 digits) over the step's import closure and schemas. Raises InputError for an unknown module."""
-    names = [name for given in (*STEP_EXTRAS.get(step, ()), *extra) for name in _submodules(given, root)]
+    reached = [name for user in (step, *extra) for name in EXTRAS.get(user, ())]
+    names = [name for given in (*reached, *extra) for name in _submodules(given, root)]
     entry = f"{step}.__main__" if (root / step / "__main__.py").is_file() else step
     modules = closure([*_submodules(entry, root)[:1], *names], root)
     lines = []

@@ -21,6 +21,22 @@ OPERATOR = {
     "input.py": "import torch\n\n\ndef _make_inputs(rows):\n    return {'x': torch.randn(rows, 8)}\n",
     "shapes.json": json.dumps({"w1": {"init_kwargs": None, "input_kwargs": {"rows": 4}}}),
 }
+# An operator whose reference is slow, so that a kernel of one addition is faster beyond doubt.
+ADDING_REFERENCE = """import torch
+
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        for _ in range(24):
+            x = x + 1.0
+        return x
+"""
+ADDING_INPUT = """import torch
+
+
+def _make_inputs(rows):
+    return {"x": torch.randn(rows, 512)}
+"""
 
 
 class Project:

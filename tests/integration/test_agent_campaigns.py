@@ -14,25 +14,10 @@ import psutil
 import pytest
 import yaml
 from fake_model.server import FakeModel, Server
-from project import Project
+from project import ADDING_INPUT, ADDING_REFERENCE, Project
 from session_world import clients
 
 pytestmark = [pytest.mark.slow, pytest.mark.cli]
-REFERENCE = """import torch
-
-
-class Model(torch.nn.Module):
-    def forward(self, x):
-        for _ in range(24):
-            x = x + 1.0
-        return x
-"""
-INPUT = """import torch
-
-
-def _make_inputs(rows):
-    return {"x": torch.randn(rows, 512)}
-"""
 KERNEL = """import torch
 
 
@@ -87,8 +72,8 @@ class AgentProject(Project):
 def project(tmp_path_factory):
     """One project for all CLIs: what lies before the first version is made once."""
     made = AgentProject(tmp_path_factory.mktemp("campaign"))
-    (made.operator / "reference.py").write_text(REFERENCE)
-    (made.operator / "input.py").write_text(INPUT)
+    (made.operator / "reference.py").write_text(ADDING_REFERENCE)
+    (made.operator / "input.py").write_text(ADDING_INPUT)
     shapes = {"w_257x512": {"init_kwargs": None, "input_kwargs": {"rows": 257}}}
     (made.operator / "shapes.json").write_text(json.dumps(shapes))
     yield made

@@ -11,23 +11,8 @@ import time
 import git
 import pytest
 import yaml
-from project import Project
+from project import ADDING_INPUT, ADDING_REFERENCE, Project
 
-REFERENCE = """import torch
-
-
-class Model(torch.nn.Module):
-    def forward(self, x):
-        for _ in range(24):
-            x = x + 1.0
-        return x
-"""
-INPUT = """import torch
-
-
-def _make_inputs(rows):
-    return {"x": torch.randn(rows, 512)}
-"""
 KERNEL = """import torch
 
 
@@ -65,8 +50,8 @@ class RealProject(Project):
 @pytest.fixture
 def real(tmp_path):
     made = RealProject(tmp_path)
-    (made.operator / "reference.py").write_text(REFERENCE)
-    (made.operator / "input.py").write_text(INPUT)
+    (made.operator / "reference.py").write_text(ADDING_REFERENCE)
+    (made.operator / "input.py").write_text(ADDING_INPUT)
     shapes = {"w1": {"init_kwargs": None, "input_kwargs": {"rows": 256}}}
     (made.operator / "shapes.json").write_text(json.dumps(shapes))
     (made.work / "agent.py").write_text(AGENT)

@@ -85,7 +85,7 @@ def test_digest_covers_what_importing_the_step_loads(step):
         check=True,
     )
     loaded = [name.removeprefix("kernelwright.") for name in json.loads(run.stdout) if name.startswith("kernelwright.")]
-    given = (*code_digest.STEP_EXTRAS.get(step, ()), *EXTRA.get(step, ()))
+    given = (*code_digest.EXTRAS.get(step, ()), *EXTRA.get(step, ()))
     modules = [name for extra in given for name in code_digest._submodules(extra, paths.PACKAGE)]
     entry = f"{step}.__main__" if (paths.PACKAGE / step / "__main__.py").is_file() else step
     assert set(loaded) <= set(code_digest.closure([entry, *modules]))
@@ -93,12 +93,16 @@ def test_digest_covers_what_importing_the_step_loads(step):
 
 @pytest.mark.parametrize("step", ["baseline", "candidate", "verify", "dispatch"])
 def test_digest_covers_the_judge_which_runs_in_other_processes(step):
-    modules = [
-        name for extra in code_digest.STEP_EXTRAS[step] for name in code_digest._submodules(extra, paths.PACKAGE)
-    ]
+    modules = [name for extra in code_digest.EXTRAS[step] for name in code_digest._submodules(extra, paths.PACKAGE)]
     found = code_digest.closure([step, *modules])
     judge = [path for path in (paths.PACKAGE / "judge").rglob("*.py") if path.name != "__init__.py"]
     assert judge and set(judge) <= set(found.values())
+
+
+def test_digest_of_the_search_agent_covers_what_it_loads_by_name():
+    own = code_digest.digest("plan", ("agents.search",))
+    assert own == code_digest.digest("plan", ("agents.search", "search"))
+    assert own != code_digest.digest("plan", ("agents.command",))
 
 
 def test_policy_of_the_driver_is_in_no_digest():

@@ -312,16 +312,17 @@ class Evaluation:
 
     def _policy(self, candidate: Subject, source: contract.Source, oracle: OracleClient) -> None:
         with self.draft.running("policy") as entry:
-            loaded = self._loaded(candidate)  # before profiling, which happens in another process on a GPU
-            if candidate.queues:
+            queues = candidate.queues
+            if queues:
+                loaded = self._loaded(candidate)  # now, for its process ends: another one is profiled
                 candidate = self._profiled_child(source)
             reply = self._profile(candidate, oracle)
-            seen = None if candidate.queues else places.look(candidate)
+            seen = None if queues else places.look(candidate)
             self.draft.own_share, evidence = policy.judge(
                 reply, self.request.framework, self.request.mode, candidate.attribution, seen
             )
             self.draft.evidence += evidence
-            if not candidate.queues:
+            if not queues:
                 loaded = self._loaded(candidate)
             entry["checks"] = 2
             if loaded:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,19 +56,24 @@ class Kernel:
     source: str
 
 
-def kernels(tree: ast.Module) -> list[Kernel]:
-    """The module's C++ kernels in order; their functions get their Python names."""
-    found = []
+def built(tree: ast.Module, builders: Collection[str]) -> Iterator[tuple[str, list[ast.expr]]]:
+    """(name, arguments of its build) of each kernel in order. Raises KernelwrightError for another builder's."""
     for node in tree.body:
         if not (isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)):
             continue
         called = node.value.func
         if not (isinstance(called, ast.Attribute) and ast.unparse(called.value) == "async_compile"):
             continue
-        if called.attr not in BUILDERS:
+        if called.attr not in builders:
             raise KernelwrightError(f"Inductor's lowering has a kernel built by async_compile.{called.attr}")
-        name = ast.unparse(node.targets[0])
-        types, source = (ast.literal_eval(argument) for argument in node.value.args[:2])
+        yield ast.unparse(node.targets[0]), node.value.args
+
+
+def kernels(tree: ast.Module) -> list[Kernel]:
+    """The module's C++ kernels in order; their functions get their Python names."""
+    found = []
+    for name, arguments in built(tree, BUILDERS):
+        types, source = (ast.literal_eval(argument) for argument in arguments[:2])
         renamed, count = re.subn(r'(extern "C"\s+void\s+)kernel\(', rf"\1{name}(", source)
         if count != 1:
             raise KernelwrightError(f"Inductor's kernel {name} exports {count} functions, expected one")

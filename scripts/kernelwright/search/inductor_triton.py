@@ -46,17 +46,7 @@ class Kernel:
 
 def kernels(tree: ast.Module) -> list[Kernel]:
     """The module's Triton kernels in order."""
-    found = []
-    for node in tree.body:
-        if not (isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)):
-            continue
-        called = node.value.func
-        if not (isinstance(called, ast.Attribute) and ast.unparse(called.value) == "async_compile"):
-            continue
-        if called.attr != "triton":
-            raise KernelwrightError(f"Inductor's lowering has a kernel built by async_compile.{called.attr}")
-        found.append(_kernel(ast.unparse(node.targets[0]), ast.literal_eval(node.value.args[1])))
-    return found
+    return [_kernel(name, ast.literal_eval(arguments[1])) for name, arguments in inductor_emit.built(tree, ("triton",))]
 
 
 def _kernel(name: str, source: str) -> Kernel:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 import copy
+from functools import partial
 
 import pytest
-from kernelwright import operators, paths
 from kernelwright.frameworks.cpp import availability, search_path
 from kernelwright.search import recognise, space, templates
 from kernelwright.search.templates.base import Facts
@@ -29,19 +29,9 @@ needs_compiler = pytest.mark.skipif(not USABLE, reason=WHY)
 
 
 @pytest.fixture(scope="module")
-def seen():
-    """Operator name -> (operator, facts, reading), recognised once."""
-    found = {}
-
-    def get(name):
-        if name not in found:
-            operator = operators.load(paths.operators_dir() / name)
-            body = recognise.recognise(operator, "cpp")
-            (match,) = body["matches"]
-            found[name] = (operator, Facts.from_json(body["facts"]), match)
-        return found[name]
-
-    return get
+def seen(seen_in):
+    """Operator name -> (operator, facts, reading)."""
+    return partial(seen_in, "cpp")
 
 
 def build(text, monkeypatch, tmp_path_factory):

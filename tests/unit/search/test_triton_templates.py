@@ -8,12 +8,13 @@ import json
 import os
 import subprocess
 import sys
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
 import made_up
 import pytest
-from kernelwright import operators, paths
+from kernelwright import operators
 from kernelwright.frameworks import triton as framework
 from kernelwright.search import recognise, space, templates
 from kernelwright.search.templates import triton_base
@@ -43,19 +44,9 @@ INTERPRETER = Path(__file__).parent / "interpreted.py"
 
 
 @pytest.fixture(scope="module")
-def seen():
-    """Operator name -> (operator, facts, reading), recognised once."""
-    found = {}
-
-    def get(name):
-        if name not in found:
-            operator = operators.load(paths.operators_dir() / name)
-            body = recognise.recognise(operator, "triton")
-            (match,) = body["matches"]
-            found[name] = (operator, Facts.from_json(body["facts"]), match)
-        return found[name]
-
-    return get
+def seen(seen_in):
+    """Operator name -> (operator, facts, reading)."""
+    return partial(seen_in, "triton")
 
 
 def rendered(seen, name):

@@ -18,20 +18,26 @@ CATEGORIES = ("fusion", "vectorization", "parallelism", "tiling", "memory_layout
               "scheduling", "tuning", "baseline", "other")  # fmt: skip
 
 
-def read_object(path: Path) -> dict[str, Any]:
-    """A JSON object that an agent wrote. Raises InputError: missing, a link, too large, not JSON, no object."""
+def read_bounded(path: Path, label: str, largest: int) -> bytes:
+    """A file that an agent wrote. Raises InputError, beginning with `label`: a link, no regular file, too large."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except FileNotFoundError:
-        raise InputError(f"{path.name}: no such file") from None
     except OSError as error:
-        raise InputError(f"{path.name}: {error.strerror}") from None
+        raise InputError(f"{label}: {error.strerror}") from None
     with os.fdopen(handle, "rb") as stream:
         if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-            raise InputError(f"{path.name}: not a regular file")
-        data = stream.read(LARGEST + 1)
-    if len(data) > LARGEST:
-        raise InputError(f"{path.name}: larger than {LARGEST} bytes")
+            raise InputError(f"{label}: not a regular file")
+        data = stream.read(largest + 1)
+    if len(data) > largest:
+        raise InputError(f"{label}: larger than {largest} bytes")
+    return data
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """A JSON object that an agent wrote. Raises InputError: missing, a link, too large, not JSON, no object."""
+    if not os.path.lexists(path):
+        raise InputError(f"{path.name}: no such file")
+    data = read_bounded(path, path.name, LARGEST)
     try:
         body = json.loads(data)
     except ValueError as error:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import stat
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -16,6 +14,7 @@ from typing import Any
 from kernelwright import artifacts
 from kernelwright.agents import disguise
 from kernelwright.agents.base import EpisodeContext
+from kernelwright.agents.sessions.handoff import read_bounded
 from kernelwright.agents.tools import wiki
 from kernelwright.errors import InputError, KernelwrightError
 
@@ -87,16 +86,7 @@ class Toolbox:
         real = path.resolve()
         if self.root.resolve() not in real.parents:
             raise InputError(f"file {str(file)!r}: outside of the session's folder")
-        try:
-            handle = os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        except OSError as error:
-            raise InputError(f"file {str(file)!r}: {error.strerror}") from None
-        with os.fdopen(handle, "rb") as stream:
-            if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-                raise InputError(f"file {str(file)!r}: not a regular file")
-            data = stream.read(LARGEST_KERNEL + 1)
-        if len(data) > LARGEST_KERNEL:
-            raise InputError(f"file {str(file)!r}: larger than {LARGEST_KERNEL} bytes")
+        data = read_bounded(real, f"file {str(file)!r}", LARGEST_KERNEL)
         text = data.decode(errors="replace")
         if self.hide(text) != text:
             raise InputError(f"file {str(file)!r}: it holds the value of a secret variable")
