@@ -14,11 +14,16 @@ PRIORITY = -10  # where the user may raise it
 
 
 def threads(pid: int) -> list[int]:
-    """Thread ids in the order of creation; the first is the main thread."""
+    """Thread ids of a process, the main thread first; none when the process is gone.
+
+    The others stay as the kernel lists them. Their numbers say nothing: after a wrap of the machine's ids a later
+    thread has a lower one than the main thread.
+    """
     try:
-        return sorted(int(name) for name in os.listdir(f"/proc/{pid}/task"))
+        found = [int(name) for name in os.listdir(f"/proc/{pid}/task")]
     except OSError:
         return []
+    return sorted(found, key=lambda thread: thread != pid)
 
 
 def plan(count: int, cores: list[int]) -> list[set[int]]:

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import os
 
+import pytest
+
 from kernelwright.sandbox import placement
 
 
@@ -22,3 +24,8 @@ def test_one_thread_or_one_core_is_not_bound() -> None:
 def test_threads_of_this_process_start_with_the_main_one() -> None:
     assert placement.threads(os.getpid())[0] == os.getpid()
     assert placement.threads(2**22 + 1) == []
+
+
+def test_the_main_thread_comes_first_after_a_wrap_of_the_ids(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "listdir", lambda path: ["2050", "31246", "2051"])
+    assert placement.threads(31246) == [31246, 2050, 2051]
