@@ -26,8 +26,9 @@ WARM_UP_CALLS = 3
 VERIFIED_SHARE = 4  # one round in this many, chosen in secret, and the last round always
 QUEUED_SHARE, QUEUED_VERIFIED = 15, 2  # the same with a queue, where a look costs more than a sample
 MIN_VERIFIED = 3
-ECHOES = 4  # of the verified rounds, so many are followed by calls on nearly the same values, which are not timed
-THOROUGH_ROUNDS, THOROUGH_CALLS = 2, 32  # of the verified rounds, so many with (almost) all calls looked at
+ECHOES = 2  # of the verified rounds, so many are followed by calls on nearly the same values, which are not timed
+THOROUGH_ROUNDS, THOROUGH_CALLS = 1, 24  # of the verified rounds, so many with (almost) all calls looked at,
+THOROUGH_BYTES = 2 << 20  # or as many as have so large inputs: comparing takes longer than timing
 RACE_VERIFIED = 1
 QUEUED_ROUNDS = 3  # of the check that queued calls are right
 QUEUED_LEAST_ROUNDS = 8  # of timing, however many calls a round has
@@ -102,11 +103,12 @@ def play(
         times.rounds[-1].fresh = fresh
         subjects[0].check_sample(pointers)
         if number in verified:
-            verify_batch(subjects[0], sets, oracle, chosen, pointers, number in thorough)
+            more = min(THOROUGH_CALLS, THOROUGH_BYTES // sets.set_bytes()) if number in thorough else 1
+            verify_batch(subjects[0], sets, oracle, chosen, pointers, max(1, more))
             times.verified += 1
         if number in echoed and changes.echo():
             pointers = subjects[0].sample(chosen)[1]
-            verify_batch(subjects[0], sets, oracle, chosen, pointers)
+            verify_batch(subjects[0], sets, oracle, chosen, pointers, 0)
         if number == 0:
             subjects[0].pin(pointers)  # of the last batch, whose outputs the child still holds
 
@@ -198,11 +200,10 @@ def verify_batch(
     oracle: OracleClient,
     chosen: list[int],
     pointers: list[list[int]],
-    thorough: bool = False,
+    more: int = 1,
 ) -> None:
-    """Outputs of the last call and of one chosen only now, or of many. The child has been stopped since it answered."""
-    more = min(len(chosen), THOROUGH_CALLS) if thorough else 1
-    picks = {len(chosen) - 1, *secrets.SystemRandom().sample(range(len(chosen)), more)}
+    """Outputs of the last call and of `more` chosen only now. The child has been stopped since it answered."""
+    picks = {len(chosen) - 1, *secrets.SystemRandom().sample(range(len(chosen)), min(more, len(chosen)))}
     collected = []
     for pick in sorted(picks):
         expected = oracle.expect(sets, chosen[pick])
