@@ -75,25 +75,25 @@ class Changes:
                 self._disturb(tensors, spec["dtype"], self.special[position])
 
     def echo(self) -> bool:
-        """Nearly the same values again, in the same places: one input turned, or a few elements of each. False: none."""
+        """Nearly the same values again, in the same places: a few elements turned, of one input or of all. False: none."""
         positions = list(self.special)
         single = len(positions) > 1 and secrets.randbelow(2) == 1
         for position in [secrets.choice(positions)] if single else positions:
             tensors, dtype = stacked(self.sets, position), self.sets.specs[0][position]["dtype"]
-            self._disturb(tensors, dtype, self.special[position], few=not single)
+            self._disturb(tensors, dtype, self.special[position], few=True)
         return bool(positions)
 
     def _disturb(
         self, tensors: torch.Tensor | list[torch.Tensor], dtype: str, special: bool, few: bool = False
     ) -> None:
-        """Turn low bits of the mantissas, in all sets of one layout in the same way; `few`: of one element in eight."""
+        """Turn low bits of the mantissas, in all sets of one layout in the same way; `few`: of one element in 16."""
         together = isinstance(tensors, torch.Tensor)
         for part in [tensors] if isinstance(tensors, torch.Tensor) else tensors:
             bits = part if together else part.view(BY_SIZE[part.element_size()])
             shape = bits.shape[1:] if together else bits.shape
             noise = self._noise(dtype, shape.numel(), bits.device).view(shape)
             if few:
-                turned = made_noise("float64", shape.numel(), bits.device).view(shape) % 8 == 0
+                turned = made_noise("float64", shape.numel(), bits.device).view(shape) % 16 == 0
                 noise = noise * turned
             if special:
                 exponent = bits & EXPONENTS[dtype]

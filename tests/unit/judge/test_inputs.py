@@ -60,21 +60,19 @@ def test_a_single_set_changes_too() -> None:
     assert coarse(values(sets, "x")) == coarse(before)
 
 
-def test_an_echo_changes_one_input_or_few_elements_in_place() -> None:
+def test_an_echo_changes_few_elements_in_place() -> None:
     sets = make(4, rows=400)
     changes = Changes(sets, DECLARED)
     seen = set()
-    for _ in range(30):
+    for _ in range(40):
         before = {name: values(sets, name) for name in ("x", "w")}
         assert changes.echo()
-        shares = {
-            name: (torch.stack(values(sets, name)) != torch.stack(old)).double().mean().item()
-            for name, old in before.items()
-        }
-        assert shares["x"] < 0.2 or shares["w"] == 0
-        seen.add(shares["x"] > 0.5)
-        seen.add((shares["x"] == 0, shares["w"] > 0.5))
-    assert {True, False, (True, True)} <= seen
+        shares = [
+            (torch.stack(values(sets, name)) != torch.stack(old)).double().mean().item() for name, old in before.items()
+        ]
+        assert shares[0] < 0.15
+        seen.add((shares[0] > 0, shares[1] > 0))
+    assert (True, False) in seen and len(seen) > 1
 
 
 def test_special_values_stay_and_whole_numbers_are_left_alone() -> None:
