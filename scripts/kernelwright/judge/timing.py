@@ -29,6 +29,7 @@ MIN_VERIFIED = 3
 ECHOES = 2  # of the verified rounds, so many are followed by calls on nearly the same values, which are not timed
 THOROUGH_ROUNDS, THOROUGH_CALLS = 1, 24  # of the verified rounds, so many with (almost) all calls looked at,
 THOROUGH_BYTES = 2 << 20  # or as many as have so large inputs: comparing takes longer than timing
+HELD_CALLS, HELD_US, HELD_BYTES = 512, 50_000, 64 << 20  # limits of a batch that is long so that outputs pile up
 RACE_VERIFIED = 1
 QUEUED_ROUNDS = 3  # of the check that queued calls are right
 QUEUED_LEAST_ROUNDS = 8  # of timing, however many calls a round has
@@ -106,11 +107,30 @@ def play(
             more = min(THOROUGH_CALLS, THOROUGH_BYTES // sets.set_bytes()) if number in thorough else 1
             verify_batch(subjects[0], sets, oracle, chosen, pointers, max(1, more))
             times.verified += 1
-        if number in echoed and changes.echo():
+        if number in echoed:
+            changes.echo()
+            chosen = held_batch(subjects[0], sets, oracle, times)
             pointers = subjects[0].sample(chosen)[1]
+            subjects[0].check_sample(pointers)
             verify_batch(subjects[0], sets, oracle, chosen, pointers, 0)
         if number == 0:
             subjects[0].pin(pointers)  # of the last batch, whose outputs the child still holds
+
+
+def held_batch(subject: Subject, sets: InputSets, oracle: OracleClient, times: WorkloadTimes) -> list[int]:
+    """Sets for a batch whose outputs are all kept, so that a ring of buffers comes round where time and memory allow.
+
+    A device with a queue gets no more calls than it is prepared for, and a set that calls write no second one.
+    """
+    usual = times.calls[subject.label]
+    chosen = secrets.SystemRandom().sample(range(len(sets.specs)), usual)
+    if subject.queues or subject.operator.mutates:
+        return chosen
+    micros = max(1.0, times.samples_us[subject.label][-1])
+    expected = oracle.expect(sets, chosen[-1])
+    one = max(1, sum(expected.specs[name].get("span", 0) for name in expected.outputs))
+    more = min(HELD_CALLS, int(HELD_US / micros), HELD_BYTES // one) - usual
+    return [*secrets.SystemRandom().choices(range(len(sets.specs)), k=max(0, more)), *chosen]
 
 
 def check_queued(subject: Subject, oracle: OracleClient, workload: str) -> int:
