@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -9,6 +10,7 @@ import torch
 from kernelwright.judge.tolerance import Limits
 
 LOST_PRECISION_RMS = 0.02  # an error that is small everywhere is lost precision; a larger one is another result
+PIECE_ELEMENTS = 1 << 16  # 512 KiB in float64
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,7 @@ def compare(
         actual, declared, oracle = (torch.sort(wide(item), dim=-1).values for item in (actual, declared, oracle))
     elif not declared.is_floating_point():
         return compare_exact(name, actual, declared, oracle, limits)
-    return compare_floating(name, wide(actual), wide(declared), wide(oracle), limits)
+    return compare_floating(name, actual, declared, oracle, limits)
 
 
 def wide(tensor: torch.Tensor) -> torch.Tensor:
@@ -62,13 +64,14 @@ def compare_exact(
 def compare_floating(
     name: str, actual: torch.Tensor, declared: torch.Tensor, oracle: torch.Tensor, limits: Limits
 ) -> Comparison:
-    """Non-finite masks first, then each element's cap, then the RMS error against the reference's own.
+    """Each element's cap, then the RMS error against the reference's own; non-finite masks first, where there are any.
 
-    `actual`, `declared` and `oracle` are float64, of any one shape. RMS is over the elements that can be compared.
+    `actual`, `declared` and `oracle` have any one shape. RMS is over the elements that can be compared.
     """
-    own, error, magnitude = declared - oracle, actual - oracle, oracle.abs()
-    count = oracle.numel()
-    if not all(map(all_finite, (actual, declared, oracle))):
+    pieces = list(zip(*map(in_pieces, (actual, declared, oracle)), strict=True))
+    measured = [measure(*piece) for piece in pieces]
+    if not all(part.finite for part in measured):
+        actual, declared, oracle = map(wide, (actual, declared, oracle))
         bad = nonfinite_mismatch(actual, declared, oracle)
         if bad:
             return Comparison(
@@ -76,22 +79,65 @@ def compare_floating(
                 f"{name}: {bad} elements are NaN or infinite where the reference is not, or the reverse",
             )
         compared = torch.isfinite(declared) & torch.isfinite(oracle)
-        count = int(compared.sum())
-        if not count:
+        if not compared.any():
             return Comparison(None, worst_error=None, error_ratio=None)
-        own, error, magnitude = (item.masked_fill_(~compared, 0.0) for item in (own, error, magnitude))
-    own, error = own.abs_(), error.abs_()
-    rms, own_rms, error_rms = (item.norm().item() / count**0.5 for item in (magnitude, own, error))
+        kept = actual[compared], declared[compared], oracle[compared]
+        pieces = list(zip(*map(in_pieces, kept), strict=True))
+        measured = [measure(*piece) for piece in pieces]
+    count = sum(part.count for part in measured)
+    rms, own_rms, error_rms = (
+        (sum(getattr(part, key) for part in measured) / count) ** 0.5
+        for key in ("square", "own_square", "error_square")
+    )
     own_rms = max(own_rms, limits.floor * rms)
-    atol = limits.atol if limits.atol is not None else limits.budget * max(own.max().item(), limits.floor * rms)
-    over = ~(error <= magnitude.mul_(limits.rtol).add_(atol))
+    own_worst = max(part.own_worst for part in measured)
+    atol = limits.atol if limits.atol is not None else limits.budget * max(own_worst, limits.floor * rms)
+    over = sum(
+        over_cap(piece[0], piece[2], limits.rtol, atol)
+        for piece, part in zip(pieces, measured, strict=True)
+        if not part.error_worst <= atol
+    )
     ratio = error_rms / own_rms if own_rms > 0 else (0.0 if error_rms == 0 else float("inf"))
-    return verdict(name, over, error, error_rms, rms, ratio, limits)
+    worst = max(part.error_worst for part in measured)
+    return verdict(name, over, count, worst, error_rms, rms, ratio, limits)
 
 
-def all_finite(tensor: torch.Tensor) -> bool:
-    """True when no element is NaN or infinite; False too where the sum overflows. Faster than looking at each."""
-    return bool(torch.isfinite(tensor.sum()))
+def in_pieces(tensor: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """The elements in a row, on a CPU in parts whose float64 copies stay in its cache."""
+    flat = tensor.reshape(-1)
+    return flat.split(PIECE_ELEMENTS) if tensor.device.type == "cpu" else (flat,)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Sums of squares and largest magnitudes of the oracle's values, of the reference's errors and of the kernel's."""
+
+    count: int
+    square: float
+    own_square: float
+    error_square: float
+    own_worst: float
+    error_worst: float
+
+    @property
+    def finite(self) -> bool:
+        """False when an element is NaN or infinite; False too where a square overflows."""
+        return math.isfinite(self.square + self.own_square + self.error_square)
+
+
+def measure(actual: torch.Tensor, declared: torch.Tensor, oracle: torch.Tensor) -> Measured:
+    oracle = wide(oracle)
+    own, error = wide(declared) - oracle, wide(actual) - oracle
+    squares = [torch.dot(item, item) for item in (oracle, own, error)]
+    worst = [torch.linalg.vector_norm(item, ord=math.inf) for item in (own, error)]
+    return Measured(oracle.numel(), *torch.stack(squares + worst).tolist())
+
+
+def over_cap(actual: torch.Tensor, oracle: torch.Tensor, rtol: float, atol: float) -> int:
+    """Elements whose error is over `rtol` of the oracle's magnitude plus `atol`."""
+    oracle = wide(oracle)
+    error = (wide(actual) - oracle).abs_()
+    return int((~(error <= oracle.abs().mul_(rtol).add_(atol))).sum())
 
 
 def nonfinite_mismatch(actual: torch.Tensor, declared: torch.Tensor, oracle: torch.Tensor) -> int:
@@ -110,28 +156,17 @@ def nonfinite_mismatch(actual: torch.Tensor, declared: torch.Tensor, oracle: tor
 
 
 def verdict(
-    name: str, over: torch.Tensor, error: torch.Tensor, error_rms: float, rms: float, ratio: float, limits: Limits
+    name: str, over: int, count: int, worst: float, error_rms: float, rms: float, ratio: float, limits: Limits
 ) -> Comparison:
-    worst = error.max().item()
     finite_ratio = ratio if ratio < float("inf") else None
-    share = over.double().mean().item()
     gentle = error_rms <= LOST_PRECISION_RMS * rms and worst <= 0.2 * max(rms, 1e-300)
     reason = "precision_loss" if gentle else "wrong_values"
-    if not share <= limits.max_mismatch_ratio:
-        count = int(over.sum())
-        return Comparison(
-            reason,
-            f"{name}: {count} of {over.numel()} elements are too far off, worst by {worst:.3g}",
-            worst,
-            finite_ratio,
-        )
+    if not over / count <= limits.max_mismatch_ratio:
+        sentence = f"{name}: {over} of {count} elements are too far off, worst by {worst:.3g}"
+        return Comparison(reason, sentence, worst, finite_ratio)
     if not ratio <= limits.budget:
-        return Comparison(
-            reason,
-            f"{name}: RMS error is {ratio:.3g} times the reference's own, allowed {limits.budget:g}",
-            worst,
-            finite_ratio,
-        )
+        sentence = f"{name}: RMS error is {ratio:.3g} times the reference's own, allowed {limits.budget:g}"
+        return Comparison(reason, sentence, worst, finite_ratio)
     return Comparison(None, "", worst, finite_ratio)
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import socket
-import sys
 import threading
 import traceback
 from pathlib import Path
@@ -30,17 +30,31 @@ def serve(path: Path, with_parent: bool) -> int:
     from kernelwright.judge.service import Service
 
     service = Service()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: sys.exit(0))
     try:
+        asked_to_stop = stop_signals()
         service.zygote.wait_ready()
-        while True:
+        while listener in select.select([listener, asked_to_stop], [], [])[0]:
             connection, _ = listener.accept()
             threading.Thread(target=attend, args=(service, Channel(connection)), daemon=True).start()
     finally:
         with contextlib.suppress(OSError):
             path.unlink()
         service.close()
+    return 0
+
+
+def stop_signals() -> socket.socket:
+    """A socket that turns readable once SIGTERM or SIGINT came.
+
+    An exception out of the handler would be lost to a signal that arrives just before `accept`, and would
+    cut `close` short if a second one came.
+    """
+    reader, writer = socket.socketpair()
+    writer.setblocking(False)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: None)
+    signal.set_wakeup_fd(writer.detach(), warn_on_full_buffer=False)
+    return reader
 
 
 def listen(path: Path) -> socket.socket:
