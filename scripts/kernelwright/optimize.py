@@ -102,6 +102,8 @@ def summary(run: Run) -> None:
         for bucket, failure in campaigns.failures(campaign).items():
             where = f"v{failure['version']:03d} {failure['step']}"
             print(f"{name}: {bucket} FAILED at {where}; log: {campaign.root / failure['log']}")
+        for bucket in campaigns.unused_buckets(campaign):
+            print(f"{name}: {campaign.root / bucket} is not a bucket of buckets.json; it is kept and not used")
         report = campaign.root / "report.html"
         print(f"{name}: {said}; {report if report.exists() else 'no report'}", flush=True)
 

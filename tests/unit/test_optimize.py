@@ -112,6 +112,26 @@ def test_failures_are_written_for_their_campaign_alone(tmp_path):
     assert run.config["partial"]
 
 
+def test_a_bucket_that_is_no_longer_named_is_told(tmp_path, capsys):
+    made = campaign(tmp_path)
+    add_version(made, 1)
+    assert campaigns.unused_buckets(made) == []
+    add_version(made, 1, bucket="b01")
+    assert campaigns.unused_buckets(made) == ["b01"]
+    config = {"results": str(made.results), "operators": ["tiny"], "frameworks": ["cpp"], "mode": "leaderboard"}
+    run = passes.Run({**config, "platform": "cpu"}, tmp_path, 1, tmp_path)
+    optimize.summary(run)
+    assert f"{made.root / 'b01'} is not a bucket of buckets.json; it is kept and not used" in capsys.readouterr().out
+
+
+def test_another_cap_on_buckets_is_told(tmp_path):
+    made = campaign(tmp_path)
+    assert campaigns.bucket_cap_change(made, {"buckets": {"max": 2}}) is None  # the first run
+    artifacts.write_text(made.settings, "buckets: {max: 4}\n")
+    assert campaigns.bucket_cap_change(made, {"buckets": {"max": 4}}) is None
+    assert campaigns.bucket_cap_change(made, {"buckets": {"max": 2}}) == (4, 2)
+
+
 def test_lock_is_exclusive_and_names_its_owner(tmp_path):
     code = "import sys, time, pathlib; from kernelwright.engine import lock\n"
     code += "with lock.exclusive(pathlib.Path(sys.argv[1])): print('held', flush=True); time.sleep(60)"

@@ -26,6 +26,21 @@ def bucket_ids(campaign: paths.Campaign) -> list[str]:
     return [bucket["id"] for bucket in artifacts.read_json(campaign.buckets)["buckets"]]
 
 
+def unused_buckets(campaign: paths.Campaign) -> list[str]:
+    """Folders of buckets that buckets.json no longer names: their versions are kept, and nothing reads them."""
+    used = bucket_ids(campaign)
+    return sorted(folder.name for folder in campaign.root.glob("b[0-9][0-9]") if used and folder.name not in used)
+
+
+def bucket_cap_change(campaign: paths.Campaign, config: Mapping[str, Any]) -> tuple[int, int] | None:
+    """(cap of the last run, cap of this one) when they differ and there are buckets made with the former."""
+    if not campaign.buckets.exists() or not campaign.settings.exists():
+        return None
+    now = config["buckets"]["max"]
+    before = (artifacts.load_yaml(campaign.settings).get("buckets") or {}).get("max", now)
+    return (before, now) if before != now else None
+
+
 def failures(campaign: paths.Campaign) -> dict[str, dict[str, Any]]:
     """Bucket -> where its chain broke in this run, from failures.json."""
     path = campaign.root / "failures.json"

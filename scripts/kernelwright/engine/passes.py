@@ -127,6 +127,12 @@ def prepare(run: Run) -> None:
     run.config.pop("partial", None)
     for campaign in run.campaigns:
         (campaign.root / "failures.json").unlink(missing_ok=True)
+        if change := campaigns.bucket_cap_change(campaign, run.config):
+            print(
+                f"kernelwright: {campaign.operator}: buckets.max was {change[0]} and is {change[1]}; "
+                "buckets are cut again, and versions of a bucket that changes are made again",
+                flush=True,
+            )
         for path in campaigns.drop_unreadable(campaign):
             print(f"kernelwright: {path} was not whole; it is made again", flush=True)
         campaigns.prune_placeholders(campaign)

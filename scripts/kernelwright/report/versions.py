@@ -60,7 +60,7 @@ def _row(reader: Reader, bucket: str, version: int, incumbent_speedup: float | N
     verdict = reader.expected(folder / "verdict.json", "verdict", checked=False)
     if verdict is None:
         return None
-    plan = reader.optional(folder / "plan.json", "plan", checked=False) or {}
+    plan = reader.expected(folder / "plan.json", "plan", checked=False) or {}
     memory = reader.optional(folder / "memory.json", "memory", checked=False) or {}
     usage = (reader.optional(folder / "candidate" / "usage.json", "usage", checked=False) or {}).get("usage")
     usages = [item for item in (plan.get("usage"), usage) if item]

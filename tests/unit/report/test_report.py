@@ -125,6 +125,12 @@ def test_unfinished_campaign_says_what_is_missing(tmp_path: Path) -> None:
     assert "not measured" in parser.text
 
 
+def test_a_plan_that_was_deleted_is_missed(tmp_path: Path) -> None:
+    campaign = build(tmp_path)
+    (campaign.version_dir("b00", 1) / "plan.json").unlink()
+    assert report_of(campaign)["missing"] == ["b00/v001/plan.json"]
+
+
 def test_campaign_without_any_bucket(tmp_path: Path) -> None:
     campaign = build(tmp_path, finished=False)
     for path in (campaign.buckets, campaign.specs, campaign.baseline / "verdict.json"):
