@@ -119,7 +119,7 @@ def test_a_bucket_that_is_no_longer_named_is_told(tmp_path, capsys):
     add_version(made, 1, bucket="b01")
     assert campaigns.unused_buckets(made) == ["b01"]
     config = {"results": str(made.results), "operators": ["tiny"], "frameworks": ["cpp"], "mode": "leaderboard"}
-    run = passes.Run({**config, "platform": "cpu"}, tmp_path, 1, tmp_path)
+    run = passes.Run({**config, "platform": "cpu"}, tmp_path, 1, tmp_path, {})
     optimize.summary(run)
     assert f"{made.root / 'b01'} is not a bucket of buckets.json; it is kept and not used" in capsys.readouterr().out
 
