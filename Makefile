@@ -8,8 +8,9 @@ OP ?= rms_norm
 RESULTS ?= results
 
 flag = $(if $(strip $($(1))),--$(2) "$($(1))")
-words = $(if $(strip $($(1))),--$(2) $($(1)))
-WHERE := $(call flag,OP_DIR,operator-dir) $(call flag,PLATFORM,platform) $(call words,FRAMEWORK,framework) $(call flag,MODE,mode)
+# `several` is not named `words`: that is a function of make, which `call` would prefer.
+several = $(if $(strip $($(1))),--$(2) $($(1)))
+WHERE := $(call flag,OP_DIR,operator-dir) $(call flag,PLATFORM,platform) $(call several,FRAMEWORK,framework) $(call flag,MODE,mode)
 LIMITS := $(call flag,MAX_ITERS,max-iters) $(call flag,TOKEN_BUDGET,token-budget) $(call flag,TARGET_UTIL,target-util) \
 	$(call flag,MAX_STALL,max-stall) $(call flag,BUCKETS,buckets)
 HOW := $(call flag,AGENT,agent) $(call flag,PROFILE,profile) $(call flag,JOBS,jobs) $(call flag,CONFIG,config) --results "$(RESULTS)"
