@@ -63,7 +63,8 @@ bench: setup  ## measure the workflow's overhead and the judge's speed
 	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python "$$script" || exit 1; done
 
 test: setup  ## run the tests (no GPU: those marked gpu are skipped)
-	@$(BIN)/python -m pytest -q
+	@$(BIN)/python -m pytest -q -n 2 tests/unit tests/integration
+	@$(BIN)/python -m pytest -q --ignore=tests/unit --ignore=tests/integration
 
 lint: setup  ## style, types and workflow checks
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/snakefmt --check Snakefile rules && $(BIN)/mypy
