@@ -132,6 +132,15 @@ def test_another_cap_on_buckets_is_told(tmp_path):
     assert campaigns.bucket_cap_change(made, {"buckets": {"max": 2}}) == (4, 2)
 
 
+def test_a_user_without_a_name_gets_one(monkeypatch):
+    for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("os.getuid", lambda: 2**31 - 7)
+    assert passes.user_name() == {"LOGNAME": f"uid{2**31 - 7}"}
+    monkeypatch.setenv("LOGNAME", "ada")
+    assert passes.user_name() == {"LOGNAME": "ada"}
+
+
 def test_lock_is_exclusive_and_names_its_owner(tmp_path):
     code = "import sys, time, pathlib; from kernelwright.engine import lock\n"
     code += "with lock.exclusive(pathlib.Path(sys.argv[1])): print('held', flush=True); time.sleep(60)"

@@ -7,6 +7,7 @@ failures.json, so that the others get their report.
 
 from __future__ import annotations
 
+import getpass
 import json
 import os
 import subprocess
@@ -71,11 +72,19 @@ def command(run: Run, target: str, *flags: str) -> list[str]:
     return [*words, *flags]
 
 
+def user_name() -> dict[str, str]:
+    """LOGNAME for a user id without a name, as containers have: Snakemake and torch end without one."""
+    try:
+        return {"LOGNAME": getpass.getuser()}
+    except (KeyError, OSError):  # KeyError up to Python 3.12
+        return {"LOGNAME": f"uid{os.getuid()}"}
+
+
 def snakemake(run: Run, target: str, *flags: str, quiet: bool = False) -> tuple[int, str]:
     """One pass; returns (exit code, output when `quiet`). Failed steps are added to `run.failed`."""
     run.events.parent.mkdir(parents=True, exist_ok=True)
     run.events.unlink(missing_ok=True)
-    env = {**os.environ, **run.env, EVENTS: str(run.events.resolve())}
+    env = {**os.environ, **user_name(), **run.env, EVENTS: str(run.events.resolve())}
     # A session of its own: Ctrl-C reaches the driver alone, which ends everything in order.
     child = subprocess.Popen(
         command(run, target, *flags),

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from kernelwright import operators
+from kernelwright.frameworks import cpp
 from kernelwright.search import inductor
 
 DEFINITION = {
@@ -31,9 +32,12 @@ def test_parameters_whose_number_is_open_are_refused() -> None:
 
 
 @pytest.mark.slow
-def test_the_lowering_defines_the_function_and_agrees_with_the_reference(tmp_path: Path) -> None:
+def test_the_lowering_defines_the_function_and_agrees_with_the_reference(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import torch
 
+    monkeypatch.setenv("PATH", cpp.search_path())  # ninja may lie beside the interpreter alone
     (tmp_path / "definition.json").write_text(json.dumps(DEFINITION))
     (tmp_path / "workload.jsonl").write_text(json.dumps(WORKLOAD) + "\n")
     operator = operators.load(tmp_path)
