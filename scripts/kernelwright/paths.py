@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import sys
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cache
@@ -18,6 +20,11 @@ def project_root() -> Path:
     """Folder with Snakefile, rules/, config/, operators/, gpu-wiki/: a checkout, or `_project` in an installed wheel."""
     checkout = PACKAGE.parent.parent
     return checkout if (checkout / "Snakefile").is_file() else PACKAGE / "_project"
+
+
+def search_path(path: str | None = None) -> str:
+    """`path`, else PATH, with the interpreter's own folder first, where pip puts ninja."""
+    return os.pathsep.join([str(Path(sys.executable).parent), path or os.environ.get("PATH", os.defpath)])
 
 
 def schemas_dir() -> Path:

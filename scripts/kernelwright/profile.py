@@ -14,8 +14,7 @@ from typing import Any
 from kernelwright import artifacts, cli, stop
 from kernelwright.agents import context
 from kernelwright.errors import KernelwrightError
-from kernelwright.frameworks.cpp import search_path
-from kernelwright.paths import Campaign
+from kernelwright.paths import Campaign, search_path
 from kernelwright.profilers import registry, summary
 from kernelwright.profilers.base import Target
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import sys
 from importlib.util import find_spec
 from pathlib import Path
+
+from kernelwright.paths import search_path
 
 NAME = "cpp"
 VENDORS = ("cpu",)
@@ -29,11 +30,6 @@ def availability() -> tuple[bool, str]:
     if shutil.which("ninja", path=search_path()) is None:
         return False, "ninja is missing: pip install ninja"
     return True, f"{shutil.which(compiler)}"
-
-
-def search_path() -> str:
-    """PATH with the interpreter's own folder first, where pip puts ninja."""
-    return os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
 
 
 def own_kernels(source: str) -> list[str]:

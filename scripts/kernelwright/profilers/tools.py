@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kernelwright.errors import KernelwrightError
-from kernelwright.frameworks.cpp import search_path
+from kernelwright.paths import search_path
 
 
 def found(name: str, *places: str) -> str | None:

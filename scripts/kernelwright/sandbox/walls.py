@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from kernelwright.paths import search_path
 from kernelwright.sandbox import linux
 
 KEEP_ENVIRONMENT = (
@@ -189,6 +190,7 @@ def give_up_privileges() -> list[str]:
 def environment(private: str, build: str, current: Mapping[str, str]) -> dict[str, str]:
     """The environment of untrusted code: a short list that is kept, and every cache inside `private` or `build`."""
     kept = {name: current[name] for name in KEEP_ENVIRONMENT if name in current}
+    kept["PATH"] = search_path(current.get("PATH"))  # a kernel is built with the ninja of these packages
     folders = {
         "TMPDIR": "tmp",
         "HOME": "home",

@@ -58,7 +58,7 @@ def lower(operator: Any, workloads: Sequence[str], framework: str, mode: str) ->
 def _environment(folder: str) -> dict[str, str]:
     import os
 
-    from kernelwright.frameworks.cpp import search_path
+    from kernelwright.paths import search_path
 
     return {**os.environ, "PATH": search_path(), "TORCHINDUCTOR_CACHE_DIR": str(Path(folder) / "inductor")}
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -33,6 +34,20 @@ def test_accepted_is_0_and_writes_a_valid_verdict(tmp_path: Path, capsys: pytest
     assert verdict["isolation"]["level"] in ("namespaces", "process")
     text = capsys.readouterr().out
     assert text.startswith("accepted: ") and "geomean speedup over reference" in text
+
+
+def test_a_machine_whose_only_ninja_is_the_packages_own_builds_kernels(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for name in ("c++", "g++", "as", "ld", "sh", "which"):
+        if found := shutil.which(name):
+            (tools / name).symlink_to(found)
+    monkeypatch.setenv("PATH", str(tools))
+    assert shutil.which("ninja") is None
+    kernel = ROOT / "tests" / "honest" / "kernels" / "centred_scale_cpp.py"
+    assert main(command(kernel, "--samples", "4", "--workloads", "small")) == 0, capsys.readouterr().out
 
 
 def test_rejected_is_1_and_says_why(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:

@@ -8,8 +8,7 @@ import json
 from pathlib import Path
 
 import pytest
-from kernelwright import operators
-from kernelwright.frameworks import cpp
+from kernelwright import operators, paths
 from kernelwright.search import inductor
 
 DEFINITION = {
@@ -37,7 +36,7 @@ def test_the_lowering_defines_the_function_and_agrees_with_the_reference(
 ) -> None:
     import torch
 
-    monkeypatch.setenv("PATH", cpp.search_path())  # ninja may lie beside the interpreter alone
+    monkeypatch.setenv("PATH", paths.search_path())  # ninja may lie beside the interpreter alone
     (tmp_path / "definition.json").write_text(json.dumps(DEFINITION))
     (tmp_path / "workload.jsonl").write_text(json.dumps(WORKLOAD) + "\n")
     operator = operators.load(tmp_path)

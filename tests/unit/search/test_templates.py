@@ -7,7 +7,8 @@ import copy
 from functools import partial
 
 import pytest
-from kernelwright.frameworks.cpp import availability, search_path
+from kernelwright.frameworks.cpp import availability
+from kernelwright.paths import search_path
 from kernelwright.search import recognise, space, templates
 from kernelwright.search.templates.base import Facts
 
